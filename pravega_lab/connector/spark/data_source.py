@@ -63,7 +63,13 @@ from pravega_lab.connector.spark.source.rows import (
     rows_of,
 )
 from pravega_lab.connector.spark.source.splits import SegmentSlice, plan
-from pravega_lab.connector.spark.source.streams import StreamView, ensure_stream, forget_facts
+from pravega_lab.connector.spark.source.streams import (
+    ANOTHER_STREAM,
+    NEW_CHECKPOINT,
+    StreamView,
+    ensure_stream,
+    forget_facts,
+)
 from pravega_lab.connector.spark.source.typed_rows import check_typed_schema, default_schema, typed_rows
 from pravega_lab.connector.spark.tables import (
     is_created,
@@ -337,15 +343,19 @@ class PravegaStreamReader(_Slices, SupportsTriggerAvailableNow, DataSourceStream
         return following(start, target)
 
     def _check_end(self, start: Cuts, target: Cuts) -> None:
-        """Refuse an end before the start. A later run without it would read the events between them again."""
-        if self._options.end_stream_cut in (None, UNBOUNDED, LATEST):
-            return
+        """Refuse an end before the start. Reading would resume there, and repeat events or leave some out."""
+        has_end = self._options.end_stream_cut not in (None, UNBOUNDED, LATEST)
         for view in self._views():
             if view.is_before(target[view.name], start[view.name]):
+                position, end = (StreamCut(view.name, cuts[view.name]) for cuts in (start, target))
+                if has_end:
+                    raise BadInputError(
+                        f"'end_stream_cut' lies before the position of the query, which is {position}. "
+                        f"Pass a later cut, or leave the option out. To read events again, {NEW_CHECKPOINT}"
+                    )
                 raise BadInputError(
-                    f"'end_stream_cut' lies before the position of the query, which is "
-                    f"{StreamCut(view.name, start[view.name])}. Pass a later cut, or leave the option out. "
-                    "To read events again, start the query with a new checkpointLocation"
+                    f"the stream ends at {end}, and the position of the query is after that, at {position}. "
+                    f"{ANOTHER_STREAM}, {NEW_CHECKPOINT}"
                 )
 
     def _drained(self, hold: Hold, start: Cuts, newest: Cuts) -> Cuts:

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 Cut = dict[int, int]
 
+ANOTHER_STREAM = "If the stream was deleted and created again, or the checkpoint is of another store"
+NEW_CHECKPOINT = "start the query with a new checkpointLocation"
+
 _spans: dict[tuple[Cluster, str], dict[int, Span]] = {}
 _lengths: dict[tuple[Cluster, str], Cut] = {}
 # cuts that were found to be positions of the stream
@@ -122,14 +125,18 @@ class StreamView:
         try:
             return stream.segments_between(StreamCut(self.name, dict(start)), StreamCut(self.name, dict(end)))
         except SegmentNotFoundError as error:
-            raise SegmentNotFoundError(
-                f"{error}. If the stream was deleted and created again, or the checkpoint is of another "
-                f"store, start the query with a new checkpointLocation"
-            ) from error
+            raise _of_another_stream(error) from error
 
     def is_before(self, cut: Cut, other: Cut) -> bool:
-        """Return whether a cut is before another one in any part of the key space."""
-        return is_before(cut, other, self.spans(list(cut.keys() ^ other.keys())))
+        """Return whether a cut is before another one in any part of the key space.
+
+        Raises:
+            SegmentNotFoundError: The stream never had a segment of a cut.
+        """
+        try:
+            return is_before(cut, other, self.spans(list(cut.keys() ^ other.keys())))
+        except SegmentNotFoundError as error:
+            raise _of_another_stream(error) from error
 
     def spans(self, segments: list[int]) -> dict[int, Span]:
         """Return the key ranges of segments, also of sealed ones.
@@ -211,6 +218,10 @@ class StreamView:
         except (BadInputError, TruncatedDataError, SegmentNotFoundError):
             return False
         return True
+
+
+def _of_another_stream(error: SegmentNotFoundError) -> SegmentNotFoundError:
+    return SegmentNotFoundError(f"{error}. {ANOTHER_STREAM}, {NEW_CHECKPOINT}")
 
 
 def ensure_stream(options: PravegaOptions, scoped_stream: str, *, by_default: bool) -> None:

@@ -16,7 +16,7 @@ from pravega_lab.client import Client, ScalingPolicy, Stream, connect
 from pravega_lab.connector.spark.catalog.jar import LOCAL_CHECKPOINTS
 from pravega_lab.connector.spark.data_source import PravegaDataSource
 from pravega_lab.connector.spark.session.session import CHECKPOINTS, FILE_SYSTEM_CHECKPOINTS
-from pravega_lab.errors import BadInputError
+from pravega_lab.errors import BadInputError, SegmentNotFoundError
 from tests.spark.connect import OVER_CONNECT, here_alone, needs_jvm
 from tests.standalone import Standalone
 
@@ -201,6 +201,21 @@ def test_an_end_before_the_position_of_a_query_is_refused(new_stream: Any) -> No
     stream.split(0)
     with pytest.raises(BadInputError, match="before the position of the query"):
         end_of_batch(end_of_batch(position), **end)
+
+
+def test_a_position_after_the_end_of_the_stream_is_refused(new_stream: Any) -> None:
+    """The query would go back to the end, and leave out what is written up to its old position."""
+    stream = new_stream()
+    write_numbers(stream, 0, 10)
+    tail = stream.tail().positions[0]
+    source = PravegaDataSource(options(stream)).streamReader(StructType().add("event", BinaryType()))
+    start = {stream.scoped_name: {"0": tail + 9}}
+    with pytest.raises(BadInputError, match=r"stream ends at .*another store.* a new checkpointLocation"):
+        source.latestOffset(start, source.getDefaultReadLimit())
+    with pytest.raises(SegmentNotFoundError, match="a new checkpointLocation"):
+        source.latestOffset({stream.scoped_name: {str(1 << 32): 9}}, source.getDefaultReadLimit())
+    end = {stream.scoped_name: {"0": tail}}
+    assert source.latestOffset(end, source.getDefaultReadLimit()) == end
 
 
 def test_several_streams_are_read_together(spark: Any, new_stream: Any) -> None:
