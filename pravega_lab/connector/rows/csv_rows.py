@@ -9,6 +9,7 @@ import re
 from typing import Any
 
 from pravega_lab.connector.rows.parsing import UnreadableRowError, as_text, beyond_range, joined
+from pravega_lab.connector.rows.years import check_years
 from pravega_lab.errors import BadInputError
 
 
@@ -99,13 +100,18 @@ class CsvRows:
         return text
 
     def encode(self, rows: Any) -> Any:
-        """Return one line per row. Texts are quoted. A row of one column that is null stays null."""
+        """Return one line per row. Texts are quoted. A row of one column that is null stays null.
+
+        Raises:
+            BadInputError: A date or a time has a year that a text cannot contain.
+        """
         import pyarrow as pa
         import pyarrow.compute as pc
         import pyarrow.types as types
 
         values = []
-        for column in rows.columns:
+        for name, column in zip(rows.schema.names, rows.columns, strict=True):
+            check_years(name, column)
             text = column if types.is_string(column.type) else column.cast(pa.string())
             if types.is_string(column.type):
                 escaped = pc.replace_substring(text, '"', '""')

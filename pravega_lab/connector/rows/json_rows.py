@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pravega_lab.connector.rows.parsing import UnreadableRowError, as_text, joined
+from pravega_lab.connector.rows.years import check_years
 from pravega_lab.errors import BadInputError
 
 NEXT = "Declare it as string, and convert it in the query"
@@ -73,7 +74,11 @@ class JsonRows:
         return next((_unfit(*column) for column in columns if not _fits(*column[1:])), None)
 
     def encode(self, rows: Any) -> Any:
-        """Return one JSON object per row. A null is written as null, and so are not-a-number and infinity."""
+        """Return one JSON object per row. A null is written as null, and so are not-a-number and infinity.
+
+        Raises:
+            BadInputError: A date or a time has a year that JSON cannot contain.
+        """
         import pyarrow as pa
 
         return objects(rows.schema.names, rows.columns).cast(pa.binary())
@@ -222,24 +227,28 @@ def _reason(text: str) -> str:
 
 
 def objects(names: Sequence[str], columns: Sequence[Any]) -> Any:
-    """Return the JSON objects whose fields are ``columns``, as an Arrow array of text."""
+    """Return the JSON objects whose fields are ``columns``, as an Arrow array of text.
+
+    Raises:
+        BadInputError: A date or a time has a year that JSON cannot contain.
+    """
     import pyarrow.compute as pc
 
     parts: list[Any] = []
     for index, (name, column) in enumerate(zip(names, columns, strict=True)):
-        parts += [f"{',' if index else '{'}{json.dumps(name, ensure_ascii=False)}:", _texts(column)]
+        parts += [f"{',' if index else '{'}{json.dumps(name, ensure_ascii=False)}:", _texts(name, column)]
     return pc.binary_join_element_wise(*parts, "}", "")
 
 
-def _texts(column: Any) -> Any:
+def _texts(name: str, column: Any) -> Any:
     """Return the JSON of each value of a column, as an Arrow array of text without nulls."""
     import pyarrow.compute as pc
 
-    texts = _of_valid(column)
+    texts = _of_valid(name, column)
     return pc.if_else(column.is_valid(), pc.fill_null(texts, "null"), "null")
 
 
-def _of_valid(column: Any) -> Any:
+def _of_valid(name: str, column: Any) -> Any:
     """Return the JSON of each value of a column that is not null; what stands for a null does not matter."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -253,12 +262,13 @@ def _of_valid(column: Any) -> Any:
             return pa.array(["{}"] * len(column), pa.string())
         return objects([field.name for field in kind], column.flatten())
     if types.is_list(kind):
-        values = pa.ListArray.from_arrays(column.offsets, _texts(column.values))
+        values = pa.ListArray.from_arrays(column.offsets, _texts(name, column.values))
         return pc.binary_join_element_wise("[", pc.binary_join(values, ","), "]", "")
     if types.is_floating(kind):
         return pc.if_else(pc.is_finite(column), column.cast(pa.string()), "null")
     if types.is_null(kind):
         return pa.nulls(len(column), pa.string())
+    check_years(name, column)
     text = column.cast(pa.string())
     if types.is_timestamp(kind):
         text = pc.replace_substring(text, " ", "T", max_replacements=1)

@@ -76,6 +76,41 @@ def test_encoded_json_is_what_plain_json_reads() -> None:
     assert found == written.to_pylist()
 
 
+def edges(kind: pa.DataType, first: int, last: int) -> list[pa.Array]:
+    """The least and the greatest value that a text can have, and the values next to them that it cannot."""
+    whole = pa.int32() if pa.types.is_date(kind) else pa.int64()
+    return [pa.array([number], whole).cast(kind) for number in (first, last, first - 1, last + 1)]
+
+
+DAY_US = 86_400_000_000
+FAR = [
+    edges(pa.date32(), -719_528, 2_932_896),
+    edges(pa.timestamp("us", "UTC"), -719_528 * DAY_US, 2_932_897 * DAY_US - 1),
+    edges(pa.timestamp("us"), -719_528 * DAY_US, 2_932_897 * DAY_US - 1),
+]
+
+
+@pytest.mark.parametrize("name", ["json", "csv", "debezium-json"])
+@pytest.mark.parametrize("values", FAR, ids=["date", "timestamp", "timestamp_ntz"])
+def test_a_year_without_four_digits_is_not_written(name: str, values: list[pa.Array]) -> None:
+    """Arrow writes it as a text that no reader takes, or as another year."""
+    *written, early, late = (pa.record_batch([value, pa.array([1])], ["at", "id"]) for value in values)
+    for batch in written:
+        rows_of = row_format(name, batch.schema)
+        assert rows_of.parse(rows_of.encode(batch)).column("at") == batch.column("at")
+    for batch in (early, late):
+        with pytest.raises(BadInputError, match=r"column 'at' has a .* outside of the years 0 to 9999"):
+            row_format(name, batch.schema).encode(batch)
+
+
+def test_a_nested_year_without_four_digits_is_not_written() -> None:
+    far = FAR[0][3]
+    days = pa.ListArray.from_arrays(pa.array([0, 1], pa.int32()), far)
+    batch = pa.record_batch([pa.StructArray.from_arrays([days], ["days"])], ["inner"])
+    with pytest.raises(BadInputError, match="column 'days' has a date"):
+        row_format("json", batch.schema).encode(batch)
+
+
 def test_not_a_number_is_null_in_json() -> None:
     schema = pa.schema([("x", pa.float64()), ("l", pa.list_(pa.float64()))])
     batch = pa.RecordBatch.from_pylist([{"x": float("nan"), "l": [float("inf")]}], schema)
