@@ -110,6 +110,20 @@ def test_a_null_event_is_refused_and_a_null_key_is_not() -> None:
         arrays(pa.RecordBatch.from_pydict({"event": ["a", None]}))
 
 
+def test_a_text_that_is_not_utf_8_is_refused_and_the_bytes_of_an_event_are_not() -> None:
+    """Spark makes such texts by a cast of binary to string."""
+    damaged = pa.Array.from_buffers(pa.string(), 1, pa.array([b"\xff"]).buffers())
+    inner = pa.StructArray.from_arrays([damaged], ["text"])
+    assert arrays(pa.record_batch([damaged], ["event"]))[0].to_pylist() == [b"\xff"]
+    with pytest.raises(BadInputError, match="column 'routing_key' has a text that is not UTF-8"):
+        arrays(pa.record_batch([damaged, damaged], ["event", "routing_key"]))
+    for name in ("json", "csv", "avro"):
+        with pytest.raises(BadInputError, match=r"make_valid_utf8\(item\)"):
+            arrays(pa.record_batch([damaged], ["item"]), name)
+    with pytest.raises(BadInputError, match="column 'inner'"):
+        arrays(pa.record_batch([inner], ["inner"]), "json")
+
+
 def test_rows_with_offsets_of_64_bits_are_those_of_32() -> None:
     small = pa.schema(
         [("s", pa.string()), ("l", pa.list_(pa.string())), ("m", pa.map_(pa.string(), pa.string()))]

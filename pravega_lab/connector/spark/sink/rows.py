@@ -176,6 +176,20 @@ def _plain(kind: Any) -> Any:
     return kind
 
 
+def _check_texts(batch: Any, names: Sequence[str]) -> None:
+    """Refuse texts that no reader of the events takes. Spark makes them by a cast of binary to string."""
+    import pyarrow as pa
+
+    for name in names:
+        try:
+            batch.column(name).validate(full=True)
+        except pa.ArrowInvalid:
+            raise BadInputError(
+                f"column '{name}' has a text that is not UTF-8, as cast(… AS string) makes it of binary. "
+                f"Filter such rows out by is_valid_utf8({name}), or repair them by make_valid_utf8({name})"
+            ) from None
+
+
 def arrays(
     batch: Any,
     format_name: str | None = None,
@@ -190,12 +204,14 @@ def arrays(
     columns of ``key_expression``. Column ``_routing_key`` is not in them.
 
     Raises:
-        BadInputError: An event is null, or a value of the primary key.
+        BadInputError: An event is null, or a value of the primary key. Or a text is not UTF-8, in a column
+            other than ``event``, whose bytes are written as they are.
     """
     import pyarrow as pa
 
     batch = _in_plain_types(batch)
     names = batch.schema.names
+    _check_texts(batch, [name for name in names if format_name or name != "event"])
     key = KEY_COLUMN if format_name else "routing_key"
     keys = batch.column(key) if key in names else None
     if format_name and primary_key:
