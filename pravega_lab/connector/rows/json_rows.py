@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pravega_lab.connector.rows.parsing import UnreadableRowError, as_text, joined
+from pravega_lab.connector.rows.required import optional, with_type
 from pravega_lab.connector.rows.years import check_years
 from pravega_lab.errors import BadInputError
 
@@ -35,6 +36,7 @@ class JsonRows:
         for field in schema:
             _check(field.name, field.type)
         self.schema = pa.schema(list(schema))
+        self._optional = pa.schema(list(optional(pa.struct(list(schema)))))
         self._read_as = pa.schema([pa.field(field.name, _parsed_as(field.type)) for field in schema])
 
     def check_reading(self) -> None:
@@ -58,11 +60,15 @@ class JsonRows:
             # No event is blank and each is in braces, so the number tells whether each is one object.
             if table.num_rows != len(events):
                 raise UnreadableRowError("it is not exactly one JSON object")
-            table = table.cast(self.schema)
+            table = table.cast(self._optional)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             unfit = self._unfit(events[0].as_py()) if len(events) == 1 else None
             raise UnreadableRowError(unfit or _reason(str(error))) from None
-        return table.combine_chunks().to_batches()[0]
+        rows = table.combine_chunks().to_batches()[0]
+        if self._optional == self.schema:
+            return rows
+        columns = [with_type(*pair) for pair in zip(rows.columns, self.schema.types, strict=True)]
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def _unfit(self, event: bytes) -> str | None:
         """Return which column the event does not fit, with both types, or None if it fits each by itself."""
@@ -70,7 +76,7 @@ class JsonRows:
             values = json.loads(event)
         except (ValueError, RecursionError):
             return None
-        columns = ((field.name, field.type, values.get(field.name)) for field in self.schema)
+        columns = ((field.name, field.type, values.get(field.name)) for field in self._optional)
         return next((_unfit(*column) for column in columns if not _fits(*column[1:])), None)
 
     def encode(self, rows: Any) -> Any:

@@ -13,9 +13,10 @@ from typing import Any
 from pravega_lab.connector.rows.changes.kinds import KIND_COLUMN
 from pravega_lab.connector.rows.formats import FORMAT_METADATA, FORMAT_OPTIONS, row_format
 from pravega_lab.connector.rows.misspelt import misspelt
-from pravega_lab.connector.rows.parsing import Unreadable, parse_events, placed
+from pravega_lab.connector.rows.parsing import Unreadable, UnreadableRowError, parse_events, placed
 from pravega_lab.connector.rows.pointers import event_pointers
 from pravega_lab.connector.rows.primary_key import KEY_COLUMN
+from pravega_lab.connector.rows.required import has_required, missing
 from pravega_lab.errors import BadInputError, CorruptRowError
 
 #: What becomes of an event that is no row of the schema: the reader fails, the event is dropped and counted,
@@ -201,6 +202,7 @@ class TypedRows:
         # The number of rows is that of the events, but for changes.
         wanted = len(fields) or format_name in FORMAT_METADATA
         self._format = row_format(format_name, fields, format_options) if wanted else None
+        self._required = [field for field in fields if has_required(field)]
         self.dropped = 0
 
     def all_rows(self, batches: Iterable[Any]) -> Iterator[Any]:
@@ -232,7 +234,7 @@ class TypedRows:
             return None
         parsed, index, unreadable = None, None, list[Unreadable]()
         if self._format is not None:
-            parsed, unreadable = parse_events(self._format.parse, batch.column("event"))
+            parsed, unreadable = parse_events(self._parse, batch.column("event"))
             self._count(batch, unreadable)
             keeps = self._corrupt_rows == KEEP
             parsed, index = placed(parsed, batch.num_rows, unreadable, with_unreadable=keeps)
@@ -243,6 +245,14 @@ class TypedRows:
         is_bad = self._is_bad(index, unreadable)
         columns = [self._column(field, batch, parsed, is_bad) for field in self._schema]
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+
+    def _parse(self, events: Any) -> Any:
+        """Return the rows of events. Raises `UnreadableRowError` if one lacks a value that it must have."""
+        rows = self._format.parse(events)  # type: ignore[union-attr]
+        for field in self._required:
+            if (name := missing(field, rows.column(field.name))) is not None:
+                raise UnreadableRowError(f"'{name}' is NOT NULL, and the event has no value there")
+        return rows
 
     def _count(self, batch: Any, unreadable: list[Unreadable]) -> None:
         """Refuse or count the unreadable events, under the user's choice."""

@@ -75,6 +75,12 @@ def check_typed_schema(options: PravegaOptions, schema: Any) -> None:
     if not (options.corrupt_rows == KEEP and options.in_catalog):  # which asks for the columns that it needs
         check_corrupt(options.corrupt_rows, schema.fieldNames())
     fields = fields_of(arrow_schema(schema), str(options.format))
+    required = [field.name for field in fields if not field.nullable]
+    if options.corrupt_rows == KEEP and required:
+        raise BadInputError(
+            f"column '{required[0]}' is NOT NULL, and option 'corrupt_rows' is 'keep', which leaves the "
+            "columns of an event that does not parse null. Leave NOT NULL out"
+        )
     if fields or options.format == "raw":
         row_format(str(options.format), fields, options.format_options).check_reading()
 

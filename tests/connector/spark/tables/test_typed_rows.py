@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +152,72 @@ def test_a_batch_without_one_good_event() -> None:
         CorruptRowError, match="offset 0 of segment 4 of demo/orders is no row of format 'json'"
     ):
         typed(StructType().add("id", LongType())).rows(batch(b"x"))
+
+
+REQUIRED = StructType.fromJson(
+    {
+        "type": "struct",
+        "fields": [
+            {"name": "id", "type": "long", "nullable": False, "metadata": {}},
+            {
+                "name": "inner",
+                "nullable": True,
+                "metadata": {},
+                "type": {
+                    "type": "struct",
+                    "fields": [
+                        {"name": "day", "type": "date", "nullable": False, "metadata": {}},
+                        {
+                            "name": "counts",
+                            "type": {"type": "array", "elementType": "integer", "containsNull": False},
+                            "nullable": True,
+                            "metadata": {},
+                        },
+                    ],
+                },
+            },
+        ],
+    }
+)
+
+
+def test_an_event_without_a_value_that_is_not_null_is_no_row() -> None:
+    """Spark's JVM fails for such a value without a message, or counts it as one."""
+    good = (
+        b'{"id": 1, "inner": null}',
+        b'{"id": 2, "inner": {"day": "2026-01-01"}}',
+        b'{"id": 3, "inner": {"day": "2026-01-02", "counts": [1, 2]}}',
+    )
+    rows = typed(REQUIRED).rows(batch(*good))
+    assert rows.schema == arrow_schema(REQUIRED)
+    assert rows.to_pylist() == [
+        {"id": 1, "inner": None},
+        {"id": 2, "inner": {"day": date(2026, 1, 1), "counts": None}},
+        {"id": 3, "inner": {"day": date(2026, 1, 2), "counts": [1, 2]}},
+    ]
+    for bad, name in (
+        (b'{"inner": null}', "id"),
+        (b'{"id": 4, "inner": {"counts": []}}', "inner.day"),
+        (b'{"id": 4, "inner": {"day": "2026-01-01", "counts": [1, null]}}', r"inner.counts\[\]"),
+    ):
+        with pytest.raises(CorruptRowError, match=f"offset 1 .* '{name}' is NOT NULL"):
+            typed(REQUIRED).rows(batch(good[0], bad))
+        dropping = typed(REQUIRED, corrupt_rows="drop")
+        assert dropping.rows(batch(good[0], bad, good[1])).column("id").to_pylist() == [1, 2]
+        assert dropping.dropped == 1
+    kept = StructType([*REQUIRED.fields]).add("_corrupt", BinaryType())
+    with pytest.raises(BadInputError, match="column 'id' is NOT NULL, and option 'corrupt_rows' is 'keep'"):
+        typed(kept, corrupt_rows="keep")
+
+
+def test_parts_of_a_change_that_are_not_null_may_be_in_a_row_that_is_null() -> None:
+    options = parse_options({**ADDRESS, "format": "debezium-json"})
+    schema = arrow_schema(REQUIRED)
+    reader = TypedRows("debezium-json", options.format_options, schema, "demo/orders")
+    inserted = b'{"before": null, "after": {"id": 1, "inner": null}, "op": "c"}'
+    assert reader.rows(batch(inserted)).to_pylist() == [{"id": 1, "inner": None}]
+    with pytest.raises(CorruptRowError, match="'id' is NOT NULL"):
+        reader.rows(batch(b'{"before": null, "after": {"inner": null}, "op": "c"}'))
 
 
 @pytest.mark.parametrize(
