@@ -78,6 +78,7 @@ from pravega_lab.connector.spark.tables import (
     table_schema,
 )
 from pravega_lab.connector.spark.worker_python import check_packages
+from pravega_lab.connector.tables.columns import exact_ddl, parse_columns
 from pravega_lab.errors import BadInputError
 from pravega_lab.protocol.names import short_name
 from pravega_lab.protocol.stream_cut import StreamCut
@@ -136,7 +137,8 @@ class PravegaDataSource(DataSource):
         if self._is_created:
             return self._new_table(options)
         if options.format:
-            return options.columns or default_schema(options)
+            named = parse_columns(options.columns) if options.columns else ()
+            return exact_ddl(named) or default_schema(options)
         return METADATA_SCHEMAS[options.metadata] if options.metadata else SCHEMA
 
     def _parsed(self, schema: Any = None) -> PravegaOptions:

@@ -60,6 +60,14 @@ def ddl(columns: Sequence[Column]) -> str:
     return ", ".join(column.ddl for column in columns)
 
 
+def exact_ddl(columns: Sequence[Column]) -> str:
+    """Return the columns as a statement of SQL lists them, with types that are the same in every session.
+
+    In Spark, ``spark.sql.timestampType`` says what ``timestamp`` is.
+    """
+    return ", ".join(f"{quoted(column.name)} {_with_leaves(column.type, _exact)}" for column in columns)
+
+
 def parse_columns(text: str) -> tuple[Column, ...]:
     """Return the columns of ``id bigint, name string``.
 
@@ -187,13 +195,24 @@ def _parts(text: str) -> tuple[str, str]:
 
 def _written(text: str) -> str:
     """Return a type in lower case. The names of fields keep theirs: they are those of the events."""
+    return _with_leaves(text, lambda leaf: leaf.lower().replace(DEFAULT_COLLATION, ""))
+
+
+def _exact(leaf: str) -> str:
+    return "timestamp_ltz" if leaf == "timestamp" else leaf
+
+
+def _with_leaves(text: str, change: Callable[[str], str]) -> str:
+    """Return a type in which each type that has no types in it is changed."""
     name, parameters = _parts(text)
     if name in ("array", "map"):
-        return f"{name}<{','.join(map(_written, _split(parameters, ',')))}>"
+        parts = (_with_leaves(part, change) for part in _split(parameters, ","))
+        return f"{name}<{','.join(parts)}>"
     if name == "struct":
         fields = parse_columns(parameters) if parameters else ()
-        return f"struct<{','.join(f'{_as_needed(field.name)}:{field.type}' for field in fields)}>"
-    return text.lower().replace(DEFAULT_COLLATION, "")
+        parts = (f"{_as_needed(field.name)}:{_with_leaves(field.type, change)}" for field in fields)
+        return f"struct<{','.join(parts)}>"
+    return change(text)
 
 
 def _as_needed(name: str) -> str:

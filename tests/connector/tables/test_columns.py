@@ -5,7 +5,14 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from pravega_lab.connector.tables.columns import Column, arrow_schema, arrow_type, ddl, parse_columns
+from pravega_lab.connector.tables.columns import (
+    Column,
+    arrow_schema,
+    arrow_type,
+    ddl,
+    exact_ddl,
+    parse_columns,
+)
 from pravega_lab.connector.tables.description import Description, describe
 from pravega_lab.errors import BadInputError
 
@@ -23,6 +30,12 @@ def test_columns_are_a_name_and_a_type() -> None:
     ]
     assert parse_columns(ddl(found)) == found
     assert parse_columns("`a``b` int") == (Column("a`b", "int"),)
+
+
+def test_exact_types_do_not_depend_on_the_session_of_spark() -> None:
+    found = parse_columns("timestamp TIMESTAMP, s struct<timestamp: array<timestamp>, n: timestamp_ntz>")
+    exact = "`timestamp` timestamp_ltz, `s` struct<timestamp:array<timestamp_ltz>,n:timestamp_ntz>"
+    assert exact_ddl(found) == exact
 
 
 def test_fields_of_structs_keep_their_names() -> None:

@@ -24,7 +24,7 @@ from pravega_lab.connector.spark.options.option import CREATION
 from pravega_lab.connector.spark.source.rows import SCHEMA
 from pravega_lab.connector.spark.source.streams import create_stream, creation_options
 from pravega_lab.connector.tables.catalog import Catalog
-from pravega_lab.connector.tables.columns import Column, ddl, parse_columns
+from pravega_lab.connector.tables.columns import Column, ddl, exact_ddl, parse_columns
 from pravega_lab.connector.tables.description import Description
 from pravega_lab.connector.tables.descriptions import StoredDescriptions
 from pravega_lab.connector.tables.registered import RegisteredDescriptions
@@ -283,7 +283,7 @@ class _Commands:
         if description is None:
             # A table of the source has its five columns; a sink takes event and routing_key.
             return {
-                "columns": ddl(parse_columns(SCHEMA)),
+                "columns": exact_ddl(parse_columns(SCHEMA)),
                 "hidden": "event_pointer binary",
                 "options": options,
                 "properties": {"format": "raw", **properties},
@@ -292,8 +292,8 @@ class _Commands:
             }
         options |= description.spark_options()
         return {
-            "columns": ddl(description.columns),
-            "hidden": ddl(hidden_columns(description)),
+            "columns": exact_ddl(description.columns),
+            "hidden": exact_ddl(hidden_columns(description)),
             "options": options,
             "properties": properties,
             "any_schema": False,

@@ -161,6 +161,20 @@ def test_fields_of_structs_keep_their_names(sql: Any, client: Client, shop: str)
     }
 
 
+def test_a_timestamp_of_a_table_is_the_same_in_every_session(spark: Any, sql: Any, shop: str) -> None:
+    """A session may take the word ``timestamp`` for one without a zone."""
+    sql(f"CREATE TABLE pravega.{shop}.t (at timestamp, n timestamp_ntz, parts struct<timestamp: timestamp>)")
+    values = "SELECT now, date'2026-01-01', named_struct('timestamp', now)"
+    sql(f"INSERT INTO pravega.{shop}.t {values} FROM (SELECT timestamp'2026-01-01' AS now)")
+    before, rows = spark.table(f"pravega.{shop}.t").schema, sql(f"SELECT * FROM pravega.{shop}.t")
+    spark.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")
+    try:
+        assert spark.table(f"pravega.{shop}.t").schema == before
+        assert sql(f"SELECT * FROM pravega.{shop}.t") == rows
+    finally:
+        spark.conf.unset("spark.sql.timestampType")
+
+
 def test_changes_have_their_kinds_and_the_primary_key_of_the_description(
     sql: Any, client: Client, shop: str
 ) -> None:
