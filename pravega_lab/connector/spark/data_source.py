@@ -78,7 +78,7 @@ from pravega_lab.connector.spark.tables import (
     table_schema,
 )
 from pravega_lab.connector.spark.worker_python import check_packages
-from pravega_lab.connector.tables.columns import exact_ddl, parse_columns
+from pravega_lab.connector.tables.columns import columns_of_arrow, ddl, exact_ddl, parse_columns
 from pravega_lab.errors import BadInputError
 from pravega_lab.protocol.names import short_name
 from pravega_lab.protocol.stream_cut import StreamCut
@@ -150,7 +150,10 @@ class PravegaDataSource(DataSource):
     def _new_table(self, options: PravegaOptions) -> Any:
         """Return the schema of a table of the session catalog."""
         if options.format:
-            return table_schema(str(options.columns or default_schema(options)), self._given)
+            columns = options.columns or default_schema(options)
+            if not isinstance(columns, str):
+                columns = ddl(columns_of_arrow(arrow_schema(columns)))
+            return table_schema(columns, self._given)
         if found := described(options):
             columns, more = found
             return table_schema(columns, {**more, **self._given})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ import pytest
 from pyspark.errors import PySparkException
 
 from pravega_lab.client import connect
-from pravega_lab.connector.spark.tables import refuse_new_table, refuse_table_of_query
+from pravega_lab.connector.spark.data_source import PravegaDataSource
+from pravega_lab.connector.spark.tables import refuse_new_table, refuse_table_of_query, stored_options
 from pravega_lab.errors import BadInputError
 from tests.spark.connect import needs_jvm
 
@@ -67,6 +69,16 @@ def test_a_table_of_the_session_catalog_is_read_and_filled(spark: Any, orders: s
     writer = rows.selectExpr("id + 10 AS id", "item").writeStream.trigger(availableNow=True)
     writer.option("checkpointLocation", str(tmp_path)).toTable(orders).awaitTermination()
     assert spark.table(orders).count() == 2 * len(expected)
+
+
+def test_a_table_of_the_session_catalog_has_the_columns_of_its_format() -> None:
+    fields = [{"name": "id", "type": "long"}, {"name": "tags", "type": {"type": "array", "items": "string"}}]
+    schema = {"type": "record", "name": "order", "fields": fields}
+    options = {"controller": "tcp://x:1", "scope": "a", "stream": "b", "format": "avro"}
+    options |= {"avro_schema": json.dumps(schema), "provider": "pravega"}
+    found = PravegaDataSource(options).schema()
+    assert found.simpleString() == "struct<id:bigint,tags:array<string>>"
+    assert stored_options(found)["avro_schema"] == json.dumps(schema)
 
 
 @pytest.mark.spark
