@@ -75,6 +75,10 @@ class _StageOutput:
     def release_split(self, split_id: str) -> None:
         self._outer.release_split(self._named(split_id))
 
+    def release_unnamed(self) -> None:
+        """Forget the watermark of the records without a split."""
+        self._outer.release_split(self._named(None))
+
 
 class HybridReader(SourceReader[HybridSplit]):
     """Read the splits of one source at a time, with a reader of that source."""
@@ -99,6 +103,7 @@ class HybridReader(SourceReader[HybridSplit]):
         """Poll the reader of the current stage. Between two stages, the subtask holds back no watermark."""
         if self._reader is None:
             if self._stage >= 0 and self._idle is None:
+                _StageOutput(output, self._stage).release_unnamed()
                 self._idle = f"{self._stage}:finished"
                 output.mark_idle(self._idle)
             return InputStatus.NOTHING_AVAILABLE

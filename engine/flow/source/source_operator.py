@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 from ..batch import Batch
@@ -69,7 +70,13 @@ class SourceOperator(_SourceHead):
         self._state = self.context.lists.of(READER_STATE, ListMode.SPLIT)
         splits = [self._serializer.from_bytes(version, data) for version, data in self._state]
         if splits:
+            self._note_assigned(splits)
             await value_of(self.reader.add_splits(splits))
+
+    def _note_assigned(self, splits: Sequence[Any]) -> None:
+        names = [getattr(split, "split_id", str(split)) for split in splits]
+        self._watermarks.assigned(names, self.context.now_ms())
+        self._tell()
 
     async def open(self) -> None:
         """Register at the enumerator, and start the reader."""
@@ -89,6 +96,7 @@ class SourceOperator(_SourceHead):
         match event:
             case AddSplits(version, splits):
                 read = [self._serializer.from_bytes(version, data) for data in splits]
+                self._note_assigned(read)
                 await value_of(self.reader.add_splits(read))
             case NoMoreSplits():
                 self.reader.notify_no_more_splits()

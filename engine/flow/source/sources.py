@@ -71,7 +71,11 @@ class ReaderOutput(Protocol):
     """Take what a reader has read."""
 
     def emit(self, batch: Batch, split_id: str | None = None) -> None:
-        """Emit records, in order. Each ``split_id`` has its own watermark, and the lowest one counts."""
+        """Emit records, in order. Each ``split_id`` has its own watermark, and the lowest one counts.
+
+        A split holds back the watermark from `SourceReader.add_splits` on, until its records or
+        `release_split`. Without ``split_id``, or under other names, splits without records hold back nothing.
+        """
 
     def emit_watermark(self, watermark: Watermark, split_id: str | None = None) -> None:
         """Emit a watermark that the source computed, for example from Pravega's time windows.

@@ -6,7 +6,7 @@ Source: Flink's `BoundedOutOfOrdernessWatermarks`, `WatermarkStatus`, `StatusWat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Real
 
@@ -22,9 +22,10 @@ class WatermarkStrategy:
     """Say where event times come from, and how late and how idle a source may be.
 
     ``timestamp`` is a column, a function that returns the ms since 1970 of a row, or None to keep the times
-    that the source has set. The column has ms since 1970, or dates and times, which count as UTC where they
-    have no zone. A record may be up to ``out_of_orderness_ms`` older than the newest one without being late.
-    A split that is silent for ``idle_after_ms`` does not hold back the watermark.
+    that the source has set. With None, only the watermarks count that the source itself emits. The column has
+    ms since 1970, or dates and times, which count as UTC where they have no zone. A record may be up to
+    ``out_of_orderness_ms`` older than the newest one without being late. A split holds back the watermark
+    from its assignment on, but not after it was silent for ``idle_after_ms``.
 
     Raises:
         BadInputError: ``out_of_orderness_ms`` is negative, or ``idle_after_ms`` is below 1.
@@ -111,22 +112,37 @@ class _Split:
 
 
 class WatermarkGenerator:
-    """Generate the watermark of a source's subtask: the lowest of its active splits. It never decreases."""
+    """Generate the watermark of a source's subtask: the lowest of its active splits. It never decreases.
+
+    A split counts from its assignment on. Otherwise the splits that are read first would make the others
+    late. A reader that emits under other names than those of its splits is exempt.
+    """
 
     def __init__(self, strategy: WatermarkStrategy | None) -> None:
         self._strategy = strategy or WatermarkStrategy()
         self._is_off = strategy is None
         self._splits: dict[str | None, _Split] = {}
+        self._counts_assigned = self._strategy.timestamp is not None
+        self._assigned: dict[str | None, bool] = {}  # whether the reader has emitted records of the split
         self._told_ms = MIN_TIMESTAMP_MS
         self._told_idle = False
         self._heard_ms: int | None = None  # since when the subtask has had no split
         self._has_nothing = False
+
+    def assigned(self, split_ids: Iterable[str], now_ms: int) -> None:
+        """Note splits that the reader was given. They hold back the watermark until their first record."""
+        for split_id in split_ids:
+            if self._counts_assigned and split_id not in self._assigned:
+                self._assigned[split_id] = False
+                self._splits.setdefault(split_id, _Split(now_ms))
 
     def on_batch(self, batch: Batch, split_id: str | None, now_ms: int) -> Batch:
         """Return the batch with its event times, and note them."""
         if self._is_off:
             return batch
         batch = self._strategy.assign(batch)
+        if self._counts_assigned:
+            self._note_read(split_id)
         split = self._splits.setdefault(split_id, _Split(now_ms))
         split.is_idle, split.heard_ms, self._has_nothing = False, now_ms, False
         if batch.timestamps is not None and self._strategy.timestamp is not None:
@@ -135,6 +151,15 @@ class WatermarkGenerator:
                 newest = int(known.max()) - self._strategy.out_of_orderness_ms - 1
                 split.watermark_ms = max(split.watermark_ms, newest)
         return batch
+
+    def _note_read(self, split_id: str | None) -> None:
+        self._counts_assigned = split_id in self._assigned
+        if self._counts_assigned:
+            self._assigned[split_id] = True
+        else:
+            for unread in [name for name, is_read in self._assigned.items() if not is_read]:
+                del self._splits[unread]
+            self._assigned.clear()
 
     def on_watermark(self, watermark: Watermark, split_id: str | None, now_ms: int) -> None:
         """Note a watermark that the source itself emitted."""
@@ -149,6 +174,7 @@ class WatermarkGenerator:
     def release(self, split_id: str) -> None:
         """Forget a split that is finished."""
         self._splits.pop(split_id, None)
+        self._assigned.pop(split_id, None)
 
     def check_idle(self, now_ms: int) -> None:
         """Mark splits idle that were silent for too long, and the subtask if it had no split for as long."""

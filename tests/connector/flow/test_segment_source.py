@@ -7,11 +7,26 @@ import asyncio
 import pytest
 
 from pravega_lab.client.reading.event_source import SegmentSource
+from pravega_lab.client.values import TAIL
 from pravega_lab.connector.flow import PravegaSegmentSource
+from pravega_lab.connector.flow.segments.source import SegmentReader
 from pravega_lab.connector.flow.segments.split_reader import SplitReader
-from pravega_lab.connector.flow.segments.splits import SegmentSplit
+from pravega_lab.connector.flow.segments.splits import (
+    SegmentSplit,
+    SplitsFinished,
+    SplitsRemoval,
+    SplitsReturned,
+    from_event,
+    to_event,
+)
+from pravega_lab.engine.flow.batch import Batch, Row
 from pravega_lab.engine.flow.elements import SubtaskId
 from pravega_lab.engine.flow.files import MemoryFiles
+from pravega_lab.engine.flow.graph.stream import StreamEnvironment
+from pravega_lab.engine.flow.operators.functions import count
+from pravega_lab.engine.flow.operators.operator import Operator
+from pravega_lab.engine.flow.operators.windows import TumblingWindows
+from pravega_lab.engine.flow.time.watermarks import WatermarkStrategy
 from pravega_lab.testing.simulated import SimulatedPravega
 from tests.connector.flow.jobs import (
     IN,
@@ -102,6 +117,76 @@ def test_a_savepoint_goes_on_with_another_parallelism(pravega_simulation: Simula
             await second.cancel()
             assert sorted(row["n"] for row in rows) == list(range(100))
             assert in_order(rows)
+
+    world.run(story())
+
+
+class Collect(Operator):
+    """Puts rows into a list of the test."""
+
+    def __init__(self, into: list[Row]) -> None:
+        self._into = into
+
+    def process_batch(self, batch: Batch, input: int) -> None:
+        self._into += batch.rows
+
+
+@pytest.mark.parametrize("readers", [1, 2])
+def test_no_row_is_late_because_another_segment_is_read_first(
+    pravega_simulation: SimulatedPravega, readers: int
+) -> None:
+    world = pravega_simulation
+    got: list[Row] = []
+
+    async def story() -> None:
+        async with world.client() as client:
+            into, _ = await streams(client, 4)
+            await write(into, numbered(0, 400, keys=20))
+            source = PravegaSegmentSource(config_of(world), IN, end=TAIL, rows=ROWS, batch_bytes=2_000)
+            env = StreamEnvironment("windows", parallelism=readers)
+            keyed = env.from_source(source, WatermarkStrategy("n")).key_by("k")
+            counted = keyed.window(TumblingWindows(20)).aggregate(count())
+            counted.transform("collect", lambda: Collect(got)).set_parallelism(1)
+            job = job_of(world, env.job_graph())
+            await job.start()
+            await job.wait()
+
+    world.run(story())
+    assert sum(row["value"] for row in got) == 400
+
+
+class Output:
+    """A `ReaderOutput` that keeps the names of released splits."""
+
+    def __init__(self) -> None:
+        self.released: list[str] = []
+
+    def release_split(self, split_id: str) -> None:
+        self.released.append(split_id)
+
+
+@pytest.mark.pravega_seeds("0")
+def test_a_segment_that_was_given_away_holds_back_no_watermark(pravega_simulation: SimulatedPravega) -> None:
+    world, output, told = pravega_simulation, Output(), list[object]()
+
+    async def story() -> None:
+        async with world.client() as client:
+            into, _ = await streams(client, 2)
+            splits = [SegmentSplit(IN, s.segment_id, s.low, s.high) for s in await into.segments()]
+            subtask = Subtask()
+            setattr(subtask, "send_source_event", told.append)  # noqa: B010
+            reader = SegmentReader(config_of(world), [IN], ROWS, subtask)
+            reader.add_splits(splits)
+            reader.handle_source_event(to_event(SplitsRemoval((splits[0],))))
+            assert [from_event(event) for event in told] == [SplitsReturned((splits[0],))]
+            reader.handle_source_event(to_event(SplitsFinished((splits[0],))))
+            reader.poll_next(output)  # type: ignore[arg-type]
+            assert output.released == [splits[0].split_id]
+            reader.forget(splits[1].key)
+            reader.add_splits([splits[1]])  # it came back at once
+            reader.poll_next(output)  # type: ignore[arg-type]
+            assert output.released == [splits[0].split_id]
+            await reader.close()
 
     world.run(story())
 

@@ -46,6 +46,7 @@ class SplitReader(SourceReader[SegmentSplit]):
         self.splits: dict[SplitKey, SegmentSplit] = {}
         self._sources: dict[SplitKey, SegmentSource] = {}
         self._left: list[SegmentSource] = []  # to be closed in `available`, which may wait
+        self._forgotten: dict[str, None] = {}  # names of splits whose watermarks are still held
         self._ready: dict[SplitKey, None] = {}
         self._news = asyncio.Event()
         self.no_more_splits = False
@@ -62,6 +63,7 @@ class SplitReader(SourceReader[SegmentSplit]):
         check_streams((split.stream for split in splits), list(self._segments))
         for split in splits:
             self.splits[split.key] = split
+            self._forgotten.pop(split.split_id, None)
             if not split.is_read:
                 self._open(split)
         self._news.set()
@@ -90,7 +92,7 @@ class SplitReader(SourceReader[SegmentSplit]):
         """Stop reading a split and remove it from ``splits``."""
         if key in self.splits:
             self.leave(key)
-            del self.splits[key]
+            self._forgotten[self.splits.pop(key).split_id] = None
             self._news.set()
 
     def notify_no_more_splits(self) -> None:
@@ -110,6 +112,8 @@ class SplitReader(SourceReader[SegmentSplit]):
     # -- reading -------------------------------------------------------------------------------------------
 
     def poll_next(self, output: ReaderOutput) -> InputStatus:
+        while self._forgotten:
+            output.release_split(self._forgotten.popitem()[0])
         while self._ready:
             key = next(iter(self._ready))
             del self._ready[key]
