@@ -37,6 +37,7 @@ class FunctionContext:
         self._operator = operator
         self.timestamp_ms: int | None = None
         self.kind = RowKind.INSERT
+        self._broadcast: dict[str, BroadcastState] = {}
 
     @property
     def subtask_index(self) -> int:
@@ -87,7 +88,9 @@ class FunctionContext:
 
     def broadcast_state(self, name: str) -> BroadcastState:
         """Return a dict that is equal in all subtasks. Change it only for broadcast records."""
-        return BroadcastState(self._operator.lists, name)
+        if name not in self._broadcast:
+            self._broadcast[name] = BroadcastState(self._operator.lists, name)
+        return self._broadcast[name]
 
 
 class KeyedContext(FunctionContext):

@@ -173,7 +173,8 @@ class EdgeWriter:
         """Yield pieces of the batch with their channels; each channel keeps the order of the batch."""
         match self.edge.exchange:
             case Exchange.BROADCAST:
-                yield from ((channel, batch) for channel in self.channels)
+                # A function may change the rows of its batch, so each consumer gets its own.
+                yield from ((channel, batch.sealed()) for channel in self.channels)
             case Exchange.GLOBAL:
                 yield self.channels[0], batch
             case Exchange.HASH:

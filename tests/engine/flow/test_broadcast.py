@@ -1,0 +1,51 @@
+"""Broadcast records and broadcast state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pravega_lab.engine.flow.batch import Row
+from pravega_lab.engine.flow.graph.stream import StreamEnvironment
+from pravega_lab.engine.flow.master.batch_mode import BatchRunner
+from pravega_lab.engine.flow.master.config import JobConfig
+from pravega_lab.engine.flow.operators.functions import BroadcastProcessFunction, KeyedContext
+from tests.engine.flow.jobs import Virtual, collect
+
+RULES = [{"id": n, "limit": 10 * n} for n in range(3)]
+
+
+class Taking(BroadcastProcessFunction):
+    """Takes the id out of each rule, and the state anew for each record."""
+
+    def open(self, context: KeyedContext) -> None:
+        self.rules = context.broadcast_state("rules")
+
+    def process(self, row: Row, context: KeyedContext) -> None:
+        return
+
+    def process_broadcast(self, row: Row, context: KeyedContext) -> None:
+        context.broadcast_state("rules").put(row.pop("id"), row)
+        context.emit({"rules": len(self.rules.items()), "limit": self.rules.get(2, {"limit": None})["limit"]})
+
+
+def in_batch(virtual: Virtual, env: StreamEnvironment) -> None:
+    virtual.run(lambda: BatchRunner(env.job_graph()).run())
+
+
+def streaming(virtual: Virtual, env: StreamEnvironment) -> None:
+    virtual.finish(env, JobConfig(None))
+
+
+@pytest.mark.parametrize("execute", [streaming, in_batch])
+def test_each_subtask_may_change_the_broadcast_rows_that_it_receives(
+    execute: Callable[[Virtual, StreamEnvironment], None],
+) -> None:
+    virtual, env, got = Virtual(), StreamEnvironment(parallelism=2), list[Any]()
+    rules = env.from_rows(RULES, name="rules", parallelism=1)
+    collect(env.from_rows([{"n": 1}]).connect(rules.broadcast()).process(Taking()), got)
+    execute(virtual, env)
+    seen = sorted((row["rules"], row["limit"]) for row, _ in got)
+    assert seen == [(1, None)] * 2 + [(2, None)] * 2 + [(3, 20)] * 2
