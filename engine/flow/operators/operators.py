@@ -169,6 +169,8 @@ class FunctionOperator(Operator):
     def _each(self, batch: Batch, input: int, process: Callable[[Row, KeyedContext], None]) -> None:
         selector = self._keys.get(input)
         context = self._context
+        if selector is None:
+            self.context.keyed.forget_key()
         for row, context.timestamp_ms, context.kind in batch.records():
             if selector is not None:
                 self.context.keyed.set_key(selector.key(row))
@@ -230,6 +232,7 @@ class CoProcessOperator(FunctionOperator):
     def end_input(self, input: int) -> None:
         """Call the function at the end of an input (1 or 2)."""
         self._context.timestamp_ms = None
+        self.context.keyed.forget_key()
         ends = self._function.end_input_2 if input == 2 else self._function.end_input_1
         self._call(f"the end of input {input}", ends, self._context)
 

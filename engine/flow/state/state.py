@@ -114,6 +114,10 @@ class KeyedState:
             raise self._foreign(key, group)
         self.current_key, self.current_group = key, group
 
+    def forget_key(self) -> None:
+        """Leave the current key: what follows is of no key."""
+        self.current_key, self.current_group = _ABSENT, -1
+
     def _foreign(self, key: Key, group: int) -> IllegalStateError:
         return IllegalStateError(
             f"key {key!r} is of key group {group}, and this subtask owns {self.groups.start} to "
@@ -129,7 +133,7 @@ class KeyedState:
         """
         if self.current_key is _ABSENT:
             raise IllegalStateError(
-                "there is no current key: use keyed state only while a record or a timer is processed"
+                "there is no current key: keyed state and timers need a record of a keyed stream, or a timer"
             )
         return self.current_key
 
