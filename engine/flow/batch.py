@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from datetime import date, datetime
 from enum import IntEnum
 from itertools import chain
 from typing import Any
@@ -229,19 +230,40 @@ def _to_arrow(rows: Sequence[Row]) -> pa.RecordBatch:
         raise BadInputError(f"the columns of a row are named by strings, but a row is {rows[0]!r:.200}")
     try:
         batch = pa.RecordBatch.from_pylist(list(rows))
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise BadInputError(
             f"no Arrow type can hold all values of a column: {error}; the first row is {rows[0]!r}"
         ) from error
     for name in names:
         kind = batch.schema.field(name).type
-        if pa.types.is_nested(kind):
-            _refuse_other_fields(name, [row[name] for row in rows], kind)
+        if _may_change(kind):
+            _refuse_changed(name, [row[name] for row in rows], kind)
     return batch
 
 
-def _refuse_other_fields(column: str, values: Iterable[Any], kind: pa.DataType) -> None:
-    """Refuse dicts with different fields, which Arrow would fill up with the fields of each other."""
+def _may_change(kind: pa.DataType) -> bool:
+    """Return whether Arrow makes this type also of values that do not fit, and changes them."""
+    is_time = pa.types.is_date(kind) or pa.types.is_timestamp(kind)
+    return bool(is_time or pa.types.is_binary(kind) or pa.types.is_nested(kind))
+
+
+def _sort_of(value: object) -> str:
+    match value:
+        case datetime():
+            return "dates with a time" + (" and a zone" if value.tzinfo else "")
+        case date():
+            return "dates"
+        case str():
+            return "texts"
+    return "bytes"
+
+
+def _refuse_changed(column: str, values: Iterable[Any], kind: pa.DataType) -> None:
+    """Refuse values that Arrow would change.
+
+    Dicts with different fields would be filled up with the fields of each other, texts among bytes would
+    become bytes, and of dates with a time among others the time or the zone would be lost.
+    """
     found = [value for value in values if value is not None]
     if pa.types.is_struct(kind):
         fields = {field.name: field.type for field in kind}
@@ -253,7 +275,17 @@ def _refuse_other_fields(column: str, values: Iterable[Any], kind: pa.DataType) 
                     "give each dict all fields, with None where there is no value"
                 )
         for name, inner in fields.items():
-            if pa.types.is_nested(inner):
-                _refuse_other_fields(column, [value[name] for value in found], inner)
-    elif pa.types.is_list(kind) and pa.types.is_nested(kind.value_type):
-        _refuse_other_fields(column, chain.from_iterable(found), kind.value_type)
+            if _may_change(inner):
+                _refuse_changed(column, [value[name] for value in found], inner)
+    elif pa.types.is_list(kind):
+        inner = kind.value_type
+        # Of texts and bytes in one list, Arrow takes the type of the first.
+        if _may_change(inner) or pa.types.is_string(inner):
+            _refuse_changed(column, chain.from_iterable(found), inner)
+    elif pa.types.is_timestamp(kind) or len({*map(type, found)}) > 1:
+        sorts = {_sort_of(value): value for value in found}
+        if len(sorts) > 1:
+            raise BadInputError(
+                f"a column has one type, but {column!r} has {' and '.join(sorts)} ("
+                f"{', '.join(f'{value!r:.60}' for value in sorts.values())}): convert them to one of these"
+            )

@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta, timezone
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -820,6 +821,8 @@ def test_rows_of_different_columns_are_refused() -> None:
         _ = Batch.of_rows([{"a": 1}, {"a": "x"}]).arrow
     with pytest.raises(BadInputError, match=r"no Arrow type.* too large"):
         _ = Batch.of_rows([{"a": 2**70}]).arrow
+    with pytest.raises(BadInputError, match=r"no Arrow type.* surrogates not allowed"):
+        _ = Batch.of_rows([{"a": "\ud800"}]).arrow
     with pytest.raises(BadInputError, match=r"named by strings, but a row is \{1: 2\}"):
         _ = Batch.of_rows([{1: 2}]).arrow  # type: ignore[dict-item]
 
@@ -858,6 +861,38 @@ def test_what_is_no_row_is_refused(program: Callable[[DataStream], DataStream], 
 def test_dicts_of_different_fields_in_a_column_are_refused(first: Any, second: Any) -> None:
     with pytest.raises(BadInputError, match="dicts of a column must have the same fields"):
         _ = Batch.of_rows([{"a": first}, {"a": second}]).arrow
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "words"),
+    [
+        ("a", b"a", "texts and bytes"),
+        ({"x": ["a"]}, {"x": [b"a"]}, "texts and bytes"),
+        ([b"a"], ["a"], "bytes and texts"),
+        (date(2026, 1, 1), datetime(2026, 1, 1, 5), "dates and dates with a time"),
+        (
+            datetime(2026, 1, 1, 5),
+            datetime(2026, 1, 1, 5, tzinfo=UTC),
+            "dates with a time and dates with a time and a zone",
+        ),
+    ],
+)
+def test_values_that_a_column_would_change_are_refused(first: Any, second: Any, words: str) -> None:
+    for values in ([first, None, second], [[first, second]]):
+        with pytest.raises(BadInputError, match=f"a column has one type, but 'a' has {words} "):
+            _ = Batch.of_rows([{"a": value} for value in values]).arrow
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [b"a", bytearray(b"b")],
+        [date(2026, 1, 1), None],
+        [datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=timezone(timedelta(hours=5)))],
+    ],
+)
+def test_values_of_one_kind_pass_a_channel(values: list[Any]) -> None:
+    assert [row["a"] for row in Batch.of_rows([{"a": value} for value in values]).sealed().rows] == values
 
 
 def test_dicts_of_equal_fields_pass_a_channel() -> None:
