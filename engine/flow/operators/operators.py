@@ -330,7 +330,9 @@ class AggregateOperator(Operator):
         """Return (count, accumulator) of the current key, or None if it has no rows."""
         key = self.context.keyed.key
         old = self.context.keyed.table("aggregate").get(key)
-        return self._first(key) if old is None and key in self._initial else old
+        if old is None and key in self._initial:
+            return self._first(key)
+        return old if old is not None and old[0] else None
 
     def _fold(self, old: Any, row: Row, kind: RowKind) -> Any:
         """Return (count, accumulator) of the current key after the row, or None if no rows are left."""
@@ -348,7 +350,10 @@ class AggregateOperator(Operator):
         if new[0] > 0:
             table[key] = new
             return new
-        table.pop(key, None)
+        if key in self._initial:
+            table[key] = (0, self._function.create())  # or else it would begin with ``initial`` again
+        else:
+            table.pop(key, None)
         return None
 
     def _row(self, entry: Any) -> Row:

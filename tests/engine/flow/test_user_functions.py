@@ -10,13 +10,20 @@ from typing import Any
 
 import pytest
 
-from pravega_lab.engine.flow.batch import Batch, Row
+from pravega_lab.engine.flow.batch import Batch, Row, RowKind
 from pravega_lab.engine.flow.checkpoint.coordinator import CheckpointConfig
 from pravega_lab.engine.flow.errors import JobFailedError
 from pravega_lab.engine.flow.graph.stream import DataStream, StreamEnvironment
 from pravega_lab.engine.flow.master.config import JobConfig
 from pravega_lab.engine.flow.master.restart import FixedDelay, NoRestart
-from pravega_lab.engine.flow.operators.functions import AggregateFunction, KeyedContext, KeyedProcessFunction
+from pravega_lab.engine.flow.operators.functions import (
+    AggregateFunction,
+    FunctionContext,
+    KeyedContext,
+    KeyedProcessFunction,
+    ProcessFunction,
+    total,
+)
 from pravega_lab.engine.flow.operators.operator import Operator
 from pravega_lab.engine.flow.operators.windows import TumblingWindows
 from pravega_lab.engine.flow.sink.file_sink import TwoPhaseFileSink, committed_rows
@@ -167,6 +174,21 @@ def test_the_first_accumulators_of_keys_stay_as_they_were_given() -> None:
         )
         assert [row["value"] for row in lists] == [[7, 1]]
     assert initial == {"a": [7]}
+
+
+def test_the_first_accumulator_of_a_key_does_not_come_back_when_its_rows_are_taken_back() -> None:
+    changes = [(10, RowKind.DELETE), (5, RowKind.INSERT), (1, RowKind.INSERT)]
+
+    class Change(ProcessFunction):
+        def process(self, row: Row, context: FunctionContext) -> None:
+            n, kind = changes[row["n"]]
+            context.emit({"key": "a", "n": n}, kind=kind)
+
+    virtual, env, got = Virtual(), StreamEnvironment(), []
+    changed = env.from_rows([{"n": n} for n in range(3)]).process(Change()).key_by("key")
+    collect(changed.aggregate(total("n"), changelog=True, initial={"a": 10}), got)
+    virtual.finish(env, JobConfig(None))
+    assert [(row["value"], kind) for row, kind in got] == [(10, "-D"), (5, "+I"), (5, "-U"), (6, "+U")]
 
 
 def test_a_window_that_fires_again_emits_its_result_of_each_time() -> None:
