@@ -187,7 +187,8 @@ class BatchRunner:
             await chain.open()
             keyed: dict[int, tuple[Batch, KeySelector]] = {}
             for input, edges in self._ordered_inputs(vertex):
-                batches = self._inputs.get((id, input), [])
+                # Functions may change rows, and another attempt begins with the stored ones.
+                batches = [batch.sealed() for batch in self._inputs.get((id, input), [])]
                 if batches and edges[0].key is not None:
                     keyed[input] = (concatenated(batches), edges[0].key)
                 elif batches:

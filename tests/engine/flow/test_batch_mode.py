@@ -163,6 +163,24 @@ def test_a_failed_stage_runs_again_from_what_lies_before_it() -> None:
     assert len(reads) == 5
 
 
+def test_a_failed_stage_runs_again_on_rows_as_they_were_before_a_function_changed_them() -> None:
+    got: list[Any] = []
+    failures = [1]
+
+    def changes(row: dict[str, Any]) -> dict[str, Any]:
+        row["n"] += 100
+        if row["n"] == 103 and failures:
+            failures.pop()
+            raise ValueError("again")
+        return row
+
+    env = StreamEnvironment(chaining=False)
+    stream = env.from_rows([{"n": n} for n in range(5)], batch_rows=2)
+    collect(stream.map(changes), got)
+    asyncio.run(BatchRunner(env.job_graph(), attempts=2).run())
+    assert [row["n"] for row, _ in got] == [100, 101, 102, 103, 104]
+
+
 class Handed(RowsSource):
     """Calls ``add_splits`` instead of that of its reader."""
 
