@@ -327,8 +327,10 @@ class _Context:
 
 
 def _rank_of_key(key: Key) -> tuple[str, Key]:
-    """Keys of different types have an order too."""
-    return ("", "") if key is None else (type(key).__name__, key)
+    """Keys of different types have an order too, also in tuples."""
+    if key is None:
+        return ("", "")
+    return (type(key).__name__, tuple(map(_rank_of_key, key)) if isinstance(key, tuple) else key)
 
 
 def _runs_of_keys(batch: Batch, key: KeySelector) -> dict[Key, Batch]:

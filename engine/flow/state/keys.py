@@ -141,13 +141,19 @@ class KeySelector:
                     f"there is no column {self.by!r} to key by; the row has {arrow.schema.names}"
                 )
             column = arrow.column(self.by)
-            is_encoded = pa.types.is_dictionary(column.type)
-            encoded = column if is_encoded else column.dictionary_encode("encode")
-            indices = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-            return encoded.dictionary.to_pylist() if is_encoded else encoded.dictionary, indices
+            if pa.types.is_dictionary(column.type):  # its nulls are among the indices, not among the keys
+                column = column.dictionary_decode()
+            encoded = column.dictionary_encode("encode")
+            return encoded.dictionary, encoded.indices.to_numpy().astype(np.int64)
         known: dict[Key, int] = {}
-        keys = (self.key(row) for row in batch.rows)
-        indices = [known.setdefault(key, len(known)) for key in keys]
+        indices = []
+        for row in batch.rows:
+            key = self.key(row)
+            try:
+                indices.append(known.setdefault(key, len(known)))
+            except TypeError:  # a list, for example
+                key_hash(key)  # says which keys there are
+                raise
         return list(known), np.array(indices, dtype=np.int64)
 
     def __str__(self) -> str:

@@ -181,6 +181,21 @@ def test_a_failed_stage_runs_again_on_rows_as_they_were_before_a_function_change
     assert [row["n"] for row, _ in got] == [100, 101, 102, 103, 104]
 
 
+def test_keys_of_several_columns_may_have_nulls_in_either_execution() -> None:
+    keys = [("x", None), ("x", "y"), (None, "y"), (1, None), (1, 2.5)]
+    for execute in (lambda env: Virtual().finish(env), lambda env: run_batch(env.job_graph())):
+        got: list[Any] = []
+        env = StreamEnvironment(parallelism=2)
+        rows = env.from_rows([{"n": n} for n in range(5)])
+        collect(rows.key_by(lambda row: keys[row["n"]]).aggregate(total("n")).map(only_value), got)
+        execute(env)
+        assert sorted(row["value"] for row, _ in got) == [0, 1, 2, 3, 4]
+
+
+def only_value(row: Row) -> Row:
+    return {"value": row["value"]}
+
+
 class Handed(RowsSource):
     """Calls ``add_splits`` instead of that of its reader."""
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from pravega_lab.engine.flow.batch import Batch
 from pravega_lab.engine.flow.errors import IllegalStateError
 from pravega_lab.engine.flow.graph.stream import StreamEnvironment
+from pravega_lab.engine.flow.master.config import JobConfig
 from pravega_lab.engine.flow.operators.functions import count, total
 from pravega_lab.engine.flow.operators.operator import Operator
 from pravega_lab.engine.flow.operators.operators import AggregateOperator
@@ -90,6 +91,16 @@ def test_what_is_no_integer_is_summed_as_python_does(values: list[Any]) -> None:
 def test_keys_of_every_type_are_the_same_keys_at_once(key: object) -> None:
     rows = [{"k": key, "n": n} for n in range(20)] + [{"k": None, "n": 1}]
     assert rolled(rows, together=True) == rolled(rows, together=False)
+
+
+@pytest.mark.parametrize("n_rows", [3, 300])
+def test_keys_may_be_in_a_dictionary_with_nulls(n_rows: int) -> None:
+    keys = [("a", None, "b")[n % 3] for n in range(n_rows)]
+    table = pa.table({"k": pa.array(keys).dictionary_encode(), "n": range(n_rows)})
+    virtual, env, got = Virtual(), StreamEnvironment(), []
+    collect(env.from_rows(table).key_by("k").aggregate(count()).set_parallelism(2), got)
+    virtual.finish(env, JobConfig(None))
+    assert {row["k"]: row["value"] for row, _ in got} == dict.fromkeys(["a", None, "b"], n_rows // 3)
 
 
 def test_at_once_only_state_of_keys_that_are_there_is_touched() -> None:

@@ -76,6 +76,15 @@ def test_nan_is_no_key() -> None:
         run_on_one_row(keyed_by_nan)
 
 
+@pytest.mark.parametrize(
+    ("key", "words"), [([1], r"list \(\[1\]\)"), ((1, {2}), r"set \(\{2\}\)"), ({"a": 1}, "dict")]
+)
+def test_a_value_that_python_cannot_look_up_is_no_key(key: object, words: str) -> None:
+    message = f"a key is None, a bool, a number, a text, bytes or a tuple of these, not {words}"
+    with pytest.raises(JobFailedError, match=message):
+        run_on_one_row(lambda stream: stream.key_by(lambda row: key).aggregate(count()).set_parallelism(2))
+
+
 def run_on_one_row(program: Callable[[DataStream], DataStream]) -> None:
     virtual, env = Virtual(), StreamEnvironment()
     collect(program(env.from_rows([{"n": 1}])), [])
