@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from pravega_lab.errors import BadInputError
@@ -134,14 +135,27 @@ class StreamEnvironment:
         self,
         table: Table,
         *,
+        idle_after_ms: int | None = None,
         name: str = "table",
         uid: str | None = None,
         parallelism: int | None = None,
     ) -> DataStream:
-        """Add a table as a source, with its watermarks. `pravega_lab.Table` describes one."""
-        return self.from_source(
-            table.source(), table.watermarks(), name=name, uid=uid, parallelism=parallelism
-        )
+        """Add a table as a source, with its watermarks. `pravega_lab.Table` describes one.
+
+        A segment that is silent for ``idle_after_ms`` does not hold back the watermark. By default it does.
+
+        Raises:
+            BadInputError: ``idle_after_ms`` is below 1, or the table has no watermark.
+        """
+        strategy = table.watermarks()
+        if idle_after_ms is not None:
+            if strategy is None:
+                raise BadInputError(
+                    "the table has no watermark, which idle_after_ms is about: give it one by watermark("
+                    "column, delay), or leave idle_after_ms out"
+                )
+            strategy = replace(strategy, idle_after_ms=idle_after_ms)
+        return self.from_source(table.source(), strategy, name=name, uid=uid, parallelism=parallelism)
 
     def job_graph(self) -> JobGraph:
         """Return the graph of the program.

@@ -172,6 +172,46 @@ def test_idle_splits_do_not_hold_the_watermark_back() -> None:
     virtual.run(story)
 
 
+class WithoutRows:
+    """A table with a silent segment."""
+
+    def __init__(self, watermarks: WatermarkStrategy | None) -> None:
+        self._watermarks = watermarks
+
+    def source(self) -> RowsSource:
+        return RowsSource([], boundedness=Boundedness.CONTINUOUS_UNBOUNDED)
+
+    def sink(self) -> Sink:
+        raise NotImplementedError
+
+    def watermarks(self) -> WatermarkStrategy | None:
+        return self._watermarks
+
+
+def test_a_table_without_rows_holds_the_watermark_back_until_it_is_idle() -> None:
+    moving = [{"k": "x", "t": t} for t in range(0, 200, 10)]
+
+    def fired(idle_after_ms: int | None) -> list[Any]:
+        virtual, env, got = Virtual(), StreamEnvironment(), []
+        rows = env.from_source(RowsSource(moving, batch_rows=1, pause_ms=lambda: 10), WatermarkStrategy("t"))
+        both = rows.union(env.from_table(WithoutRows(WatermarkStrategy("t")), idle_after_ms=idle_after_ms))
+        collect(both.key_by("k").window(TumblingWindows(50)).aggregate(count(), column="n"), got)
+
+        async def story() -> None:
+            job = virtual.job(env)
+            await job.start()
+            await asyncio.sleep(5)
+            await job.cancel()
+
+        virtual.run(story)
+        return [row["window_end"] for row, _ in got]
+
+    assert fired(None) == []
+    assert fired(30)[:3] == [50, 100, 150]
+    with pytest.raises(BadInputError, match="the table has no watermark"):
+        StreamEnvironment().from_table(WithoutRows(None), idle_after_ms=30)
+
+
 class Both(CoProcessFunction):
     def open(self, context: KeyedContext) -> None:
         self._sum = context.value_state("sum", 0)
