@@ -53,6 +53,7 @@ from .tiers import options as tier_options
 from .tiers.loop import attach_early
 from .tiers.objects import FsspecObjects
 from .tiers.rebuild import rebuild, refuse_other_store
+from .transient_segments import TransientSegments
 
 if TYPE_CHECKING:
     import grpc.aio
@@ -353,12 +354,14 @@ class _Standalone:
             ) from error
 
     async def _keep_house(self) -> None:
-        memory, store = FreedMemory(self._runner.storage.shrink), self._runner.segment_store
+        storage, store = self._runner.storage, self._runner.segment_store
+        memory, transients = FreedMemory(storage.shrink), TransientSegments(storage)
         while True:
             await asyncio.sleep(HOUSEKEEPING_S)
             while store.dismiss_the_slow() >= DISMISSED_AT_ONCE:
                 await asyncio.sleep(0)
             memory.look(store.pieces_received, store.connections_ended)
+            transients.look(self._runner.now_ms())
 
     async def _check_files(self) -> None:
         """Let the disk refuse groups soon after a log file was removed, replaced or cut."""

@@ -158,10 +158,17 @@ def parent_of(name: str) -> str | None:
     parent, _, derived = name.partition(_TRANSACTION)
     if derived and _HEX_32.fullmatch(derived):
         return parent
-    parent, _, derived = name.partition(_TRANSIENT)
-    if derived and all(map(_HEX_32.fullmatch, derived.split("."))) and derived.count(".") == 1:
-        return parent
+    if is_transient(name):
+        return name.partition(_TRANSIENT)[0]
     return name[: -len(_INDEX)] if name.endswith(_INDEX) else None
+
+
+def is_transient(name: str) -> bool:
+    """Return whether a writer assembles an event over 8 MiB in the segment."""
+    if _TRANSIENT not in name:  # most names
+        return False
+    parts = name.partition(_TRANSIENT)[2].split(".")
+    return len(parts) == 2 and all(map(_HEX_32.fullmatch, parts))
 
 
 def transaction_id_of(name: str) -> UUID | None:
