@@ -141,7 +141,7 @@ def _known_cut(source: Any, at_s: float | None) -> tuple[KnownCut, int]:
     if start_ms is None:
         raise BadInputError("fork(): the journal is empty, so there is no moment to go back to")
     at_s = now_s if at_s is None else float(at_s)
-    observations = sorted((o for journal in journals for o in journal.since()), key=lambda o: o.time_ms)
+    observations = (o for journal in journals for o in journal.since())
     known = cut_before(observations, start_ms + 1000 * at_s)
     if known is None:
         raise BadInputError(

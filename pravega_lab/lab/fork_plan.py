@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from pravega_lab.client import Stream
-from pravega_lab.errors import NotFoundError
+from pravega_lab.errors import BadInputError, NotFoundError
 from pravega_lab.protocol.names import SegmentRange, epoch_of, short_name
 from pravega_lab.protocol.stream_cut import SEGMENT_READ, StreamCut
 
@@ -53,7 +53,11 @@ def plan(stream: Stream, cut: StreamCut) -> Plan:
     scales since then. So each event finds a segment with its range, and its predecessors come before it.
     Scales before which there is nothing to copy are left out: a reader group would wait for a checkpoint
     after each empty segment.
+
+    Raises:
+        BadInputError: The cut is of an earlier stream with this name.
     """
+    _check_is_of(stream, cut)
     made = Plan(stream, cut, stream.tail())
     last = max(epoch_of(segment) for segment in made.tail.positions)
     first, segments = _first_epoch(stream, cut)
@@ -68,6 +72,20 @@ def plan(stream: Stream, cut: StreamCut) -> Plan:
     while len(made.epochs) > 1 and not made.epochs[0].pieces:
         del made.epochs[0]
     return made
+
+
+def _check_is_of(stream: Stream, cut: StreamCut) -> None:
+    """Refuse a cut of an earlier stream with this name: segments of the two never share an id (pravega.md
+    A8).
+    """
+    for epoch in sorted({epoch_of(segment) for segment in cut.positions}):
+        had = {segment.segment_id for segment in stream.epoch_segments(epoch)}
+        strange = [s for s in cut.positions if epoch_of(s) == epoch and s not in had]
+        if strange:
+            raise BadInputError(
+                f"fork: the {stream.scoped_name} of that moment was deleted, and its events with it: the one "
+                f"that has its name now never had segment {short_name(strange[0])}. Give a later moment"
+            )
 
 
 def _first_epoch(stream: Stream, cut: StreamCut) -> tuple[int, list[SegmentRange]]:

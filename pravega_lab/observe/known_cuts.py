@@ -13,6 +13,7 @@ from pravega_lab.observe.journal.observations import (
     SegmentMeasured,
     SegmentOpened,
     SegmentSealed,
+    StreamDeleted,
 )
 from pravega_lab.protocol.names import parse_segment_name
 from pravega_lab.protocol.stream_cut import StreamCut
@@ -32,20 +33,23 @@ def cut_before(observations: Iterable[Observation], at_ms: float) -> KnownCut | 
     """Return the last cut that was known by ``at_ms``: of a checkpoint if there is one, else of the
     tails.
 
-    Tails are the lengths that were measured by then, each segment at its own moment. Return None if no
+    Tails are the lengths that were measured by then, each segment at its own moment. A checkpoint has no
+    cut of a stream that was deleted after it: another stream may have the name now. Return None if no
     stream is known.
     """
-    checkpoint: GroupCheckpointDone | None = None
+    by_then = sorted((o for o in observations if o.time_ms <= at_ms), key=lambda o: o.time_ms)
     tails = _Tails()
-    for o in observations:
-        if o.time_ms > at_ms:
-            continue
-        if isinstance(o, GroupCheckpointDone) and o.positions:
-            checkpoint = o if checkpoint is None or o.time_ms >= checkpoint.time_ms else checkpoint
+    for o in by_then:
         tails.apply(o)
-    if checkpoint is not None:
-        text = f"checkpoint {checkpoint.checkpoint} of {checkpoint.group}"
-        return KnownCut(checkpoint.time_ms, text, _cuts_of(checkpoint), is_checkpoint=True)
+    deleted: set[str] = set()
+    for o in reversed(by_then):
+        if isinstance(o, StreamDeleted):
+            deleted.add(o.stream)
+        elif isinstance(o, GroupCheckpointDone):
+            cuts = {stream: cut for stream, cut in _cuts_of(o).items() if stream not in deleted}
+            if cuts:
+                text = f"checkpoint {o.checkpoint} of {o.group}"
+                return KnownCut(o.time_ms, text, cuts, is_checkpoint=True)
     cuts = tails.cuts()
     return KnownCut(int(at_ms), "the tails as measured", cuts, is_checkpoint=False) if cuts else None
 
@@ -71,6 +75,8 @@ class _Tails:
                 self._lengths.setdefault(o.stream, {})[o.segment_id] = 0
             case SegmentSealed():
                 self._lengths.get(o.stream, {}).pop(o.segment_id, None)
+            case StreamDeleted():
+                self._lengths.pop(o.stream, None)
             case SegmentMeasured() if o.segment_id in self._lengths.get(o.stream, {}):
                 self._lengths[o.stream][o.segment_id] = o.write_offset
 

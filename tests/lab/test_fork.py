@@ -17,7 +17,7 @@ from pravega_lab.lab.fork import fork
 from pravega_lab.lab.fork_plan import plan
 from pravega_lab.observe.group.observations import GroupCheckpointDone
 from pravega_lab.observe.journal.journal import Journal
-from pravega_lab.observe.journal.observations import SegmentMeasured, SegmentOpened
+from pravega_lab.observe.journal.observations import SegmentMeasured, SegmentOpened, StreamDeleted
 from pravega_lab.observe.ledger.ledger import Ledger
 from pravega_lab.protocol.hashing import key_position
 from pravega_lab.protocol.names import parse_segment_name
@@ -277,6 +277,27 @@ def test_what_was_truncated_is_said(lab: Lab, stream: Stream) -> None:
         assert len(made.truncated) == 2
         assert "bytes from offset 0" in made.truncated[0]
         assert "truncated" in repr(made)
+
+
+def test_a_stream_that_was_replaced_is_copied_from_its_own_beginning(lab: Lab, stream: Stream) -> None:
+    name = stream.scoped_name
+    Writer(stream).write(20)
+    journal = checkpoint(stream, stream.tail())
+    stream.seal()
+    stream.delete()
+    again = lab.create_stream(name, scaling=ScalingPolicy.fixed(2))
+    Writer(again).write(30)
+    with pytest.raises(BadInputError, match="of that moment was deleted, and its events with it"):
+        fork(lab.client, journal, at_s=2, open_lab=Lab)
+    journal.append(StreamDeleted(time_ms=3_000, stream=name))
+    for s in again.segments():
+        journal.append(
+            SegmentOpened(time_ms=3_000, stream=name, segment_id=s.segment_id, low=s.low, high=s.high)
+        )
+    with pytest.raises(BadInputError, match="of that moment was deleted"):
+        fork(lab.client, journal, at_s=2, open_lab=Lab)
+    with fork(lab.client, journal, open_lab=Lab) as made:
+        assert (made.events, made.begins) == (30, "the tails as measured")
 
 
 def test_it_asks_before_much_is_copied(lab: Lab, stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
