@@ -10,7 +10,10 @@ from pravega_lab.errors import BadInputError
 
 Arrival = Literal["read", "committed"]
 ARRIVALS: tuple[Arrival, ...] = ("read", "committed")
-START = {"key": -1, "place": -1, "written_call": -1, **{f"call_{a}": -1 for a in ARRIVALS}}
+START = {
+    **dict.fromkeys(("key", "place", "written_call"), -1),
+    **{f"{name}_{a}": -1 for name in ("call", "segment", "offset") for a in ARRIVALS},
+}
 """What is known of an event before anything is: columns of the books. All others start at 0."""
 
 
@@ -53,7 +56,8 @@ def as_list(values: Any) -> list[Any]:
         numbers = not values.null_count and str(values.type).startswith(("int", "uint"))
         return list(values.to_numpy(zero_copy_only=False).tolist() if numbers else values.to_pylist())
     if hasattr(values, "tolist"):
-        return list(values.tolist())
+        found = values.tolist()
+        return found if isinstance(found, list) else [found]  # a number of numpy
     if isinstance(values, Iterable):
         return list(values)
     raise BadInputError(

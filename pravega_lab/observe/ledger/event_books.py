@@ -183,10 +183,15 @@ class ArrayBooks:
         )
 
     def _missing(self, arrival: Arrival, events: slice) -> tuple[Flags, Flags]:
-        """Return which events are written and not there, and which of them have had their chance."""
-        written, late = self._column["place"][events] >= 0, self._column["late"][events]
-        missing = written & ~late & (self._column[f"times_{arrival}"][events] == 0)
+        """Return which events should be there and are not, and which of them have had their chance."""
+        missing = self._due(events) & (self._column[f"times_{arrival}"][events] == 0)
         return missing, missing & (np.arange(events.start, events.stop) < self._settled[arrival])
+
+    def _due(self, events: slice) -> Flags:
+        """Return which events should arrive: written or acknowledged, and not dropped as late."""
+        known = (self._column["place"][events] >= 0) | self._column["acknowledged"][events]
+        due: Flags = known & ~self._column["late"][events]
+        return due
 
     def _counts(self) -> Counter[str]:
         """Return the counts, up to date."""
@@ -202,7 +207,8 @@ class ArrayBooks:
         events = slice(block << BLOCK_BITS, min(len(self), (block + 1) << BLOCK_BITS))
         written, late = self._column["place"][events] >= 0, self._column["late"][events]
         acknowledged = self._column["acknowledged"][events]
-        found = {"written": written, "acknowledged": acknowledged, "late": late, "open": written & ~late}
+        found = {"written": written, "acknowledged": acknowledged, "late": late}
+        found["open"] = self._due(events)
         for arrival in ARRIVALS:
             if self.has[arrival]:
                 times = self._column[f"times_{arrival}"][events]

@@ -107,8 +107,8 @@ class Ledger:
         self._books = Books()
         self._witnesses = dict.fromkeys(COLUMNS, "")
         self._calls = _Calls()
-        self._told: Counter[str] = Counter()
-        self._first = ""
+        self._told: Counter[tuple[str, str]] = Counter()  # by column and fault
+        self._offences: list[tuple[str, Offence, str]] = []  # those that were told: column, offence, words
         self._counted_ms: int | None = None
         self._timer: threading.Timer | None = None
         self._count()
@@ -259,7 +259,7 @@ class Ledger:
                 late=counted.late,
                 judged=counted.judged,
                 sentence=said,
-                first="" if said == "exact" else self._first,
+                first="" if said == "exact" else self._first(counted.judged),
             )
 
     def __repr__(self) -> str:
@@ -289,11 +289,27 @@ class Ledger:
         self, column: str, found: list[Offence], call: int | None, segments: Any, offsets: Any
     ) -> None:
         for offence in found:
-            if self._told[offence.what] < OFFENCES_MAX:
-                self._told[offence.what] += 1
-                self._tell(column, offence, call, segments, offsets)
+            if self._told[column, offence.what] < OFFENCES_MAX:
+                self._told[column, offence.what] += 1
+                observation = self.journal.append(self._offence(column, offence, call, segments, offsets))
+                self._offences.append((column, offence, in_words(observation)))
 
-    def _tell(self, column: str, offence: Offence, call: int | None, segments: Any, offsets: Any) -> None:
+    def _first(self, judged: str) -> str:
+        """Return in words the first offence at the judged column that still is one, "" if there is none."""
+        for column, offence, said in self._offences:
+            if column == judged and self._still_is(column, offence):
+                return said
+        return ""
+
+    def _still_is(self, column: str, offence: Offence) -> bool:
+        """Return whether no later report has disproved an offence."""
+        if offence.what == "lost":
+            return self._books.value(f"times_{column}", offence.slot) == 0
+        return offence.what != "strange" or self._books.value("place", offence.slot) < 0
+
+    def _offence(
+        self, column: str, offence: Offence, call: int | None, segments: Any, offsets: Any
+    ) -> LedgerOffended:
         books, slot, index = self._books, offence.slot, offence.index
         written_call = books.value("written_call", slot)
         written = self._calls[written_call] if written_call >= 0 else None
@@ -302,10 +318,9 @@ class Ledger:
         first_ms, first_where = None, ""
         if offence.what == "doubled":
             first_ms, where = self._calls[books.value(f"call_{column}", slot)]
-            known = segments is not None
-            first_place = _at(books.value(f"segment_{column}", slot), books.value(f"offset_{column}", slot))
-            first_where = _joined(where, first_place if known else "")
-        observation = LedgerOffended(
+            segment, offset = (books.value(f"{name}_{column}", slot) for name in ("segment", "offset"))
+            first_where = _joined(where, "" if segment < 0 else _at(segment, None if offset < 0 else offset))
+        return LedgerOffended(
             time_ms=self._now_ms(),
             ledger=self.name,
             what=offence.what,
@@ -319,8 +334,6 @@ class Ledger:
             first_ms=first_ms,
             first_where=first_where,
         )
-        self.journal.append(observation)
-        self._first = self._first or in_words(observation)
 
     def _changed(self) -> None:
         """Count now, or soon: the journal keeps the counts."""

@@ -146,18 +146,14 @@ class PlainBooks:
     def standing(self, arrival: Arrival | None) -> Standing:
         """Return the counts at an arrival, or with None the counts without a witness of any arrival."""
         if arrival is None:
-            open_ = sum(event["place"] >= 0 and not event["late"] for event in self._events)
+            open_ = sum(map(_is_due, self._events))
             known = open_ if self.has["written"] else None
             return Standing(None, None, None, None, known, known)
         times = [event[f"times_{arrival}"] for event in self._events]
         doubled = sum(n > 1 for n in times)
         if not self.has["written"]:
             return Standing(None, doubled, None, None, None, None)
-        missing = [
-            slot
-            for slot, event in enumerate(self._events)
-            if event["place"] >= 0 and not times[slot] and not event["late"]
-        ]
+        missing = [slot for slot, event in enumerate(self._events) if _is_due(event) and not times[slot]]
         in_flight = sum(slot >= self._settled[arrival] for slot in missing)
         unacknowledged = 0 if self.has["acknowledged"] else len(missing) - in_flight
         return Standing(
@@ -173,10 +169,7 @@ class PlainBooks:
         return [
             slot
             for slot, event in enumerate(self._events[: self._settled[arrival]])
-            if event["acknowledged"]
-            and event["place"] >= 0
-            and not event[f"times_{arrival}"]
-            and not event["late"]
+            if event["acknowledged"] and _is_due(event) and not event[f"times_{arrival}"]
         ]
 
     def _is_disordered(self, arrival: Arrival, event: dict[str, int]) -> bool:
@@ -205,3 +198,8 @@ class PlainBooks:
                 self._ids.append(item)
                 self._events.append(dict(_EMPTY))
         return [self._slots[item] for item in items]
+
+
+def _is_due(event: dict[str, int]) -> bool:
+    """Return whether an event should arrive: written or acknowledged, and not dropped as late."""
+    return bool((event["place"] >= 0 or event["acknowledged"]) and not event["late"])

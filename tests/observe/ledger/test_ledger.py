@@ -65,6 +65,42 @@ def test_what_is_acknowledged_and_not_there_is_lost_once_it_had_its_chance(ledge
     assert isinstance(caught.value, AssertionError)
 
 
+def test_what_is_acknowledged_is_lost_without_it_also_if_no_writer_reported_it(ledger: Ledger) -> None:
+    ledger.written([1, 2])
+    ledger.acknowledged([1, 2, 3])
+    ledger.read([1, 2])
+    assert ledger.verdict().sentence == "1 not yet known"
+    ledger.settled()
+    verdict = ledger.verdict()
+    assert (verdict.sentence, verdict.first) == ("1 lost", "event 3 was lost")
+    ledger.read([3])
+    assert ledger.verdict().sentence == "1 never written"
+
+
+def test_the_first_offence_is_one_that_the_verdict_counts(ledger: Ledger) -> None:
+    ledger.expected(range(30))
+    ledger.read([0, 1], where="r1")
+    ledger.settled()
+    ledger.read([*range(30), 0], where="r2")  # they come after all, and 21 of them twice
+    ledger.read(range(21), where="r3", segments=[5] * 21, offsets=range(21))
+    verdict = ledger.verdict()
+    assert (verdict.lost, verdict.doubled) == (0, 21)
+    assert verdict.first == "event 0 was doubled: first read at r1, read at r2"
+    told = [o for o in ledger.journal.since() if isinstance(o, LedgerOffended) and o.what == "doubled"]
+    assert told[2].first_where == "r2"  # and no segment that nobody reported
+    ledger.committed([*range(29), 7], where="the table")
+    ledger.settled("committed")
+    verdict = ledger.verdict()
+    assert (verdict.sentence, verdict.judged) == ("1 lost, 1 doubled", "committed")
+    assert verdict.first == "event 7 was doubled: first read at the table, read at the table"
+
+
+def test_one_id_may_be_a_number_of_numpy(ledger: Ledger) -> None:
+    ledger.expected(np.int64(5))
+    ledger.read(5)
+    assert ledger.verdict().is_exact
+
+
 def test_distinct_events_are_counted_not_arrivals(ledger: Ledger) -> None:
     ledger.expected([1, 2, 3], "k")
     ledger.read([1, 2, 3, 2, 2], where="r1", segments=[0] * 5, offsets=[0, 20, 40, 60, 80])
