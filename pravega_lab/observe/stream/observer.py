@@ -158,9 +158,9 @@ class StreamObserver(Journalled):
         if active:
             self._follow_epochs(active, now_ms)
             self._measure(active)
-            self._look_at_head(now_ms)
         else:
             self._look_at_sealed(now_ms)
+        self._look_at_head(now_ms)
         self._look_at_tiers(now_ms)
         self.journal.tick(_now_ms())
 
@@ -169,10 +169,16 @@ class StreamObserver(Journalled):
         (pravega.md A8).
         """
         known = self.tracker.epoch
-        if known is None or not active:
+        if known is None or not (active or self.tracker.active):
             return False
-        newest = max(epoch_of(r.segment_id) for r in active)
-        now = self._stream.epoch_segments(known) if newest > known else active
+        now = active
+        if not active or max(epoch_of(r.segment_id) for r in active) > known:
+            try:
+                now = self._stream.epoch_segments(known)
+            except StreamNotFoundError:
+                raise
+            except NotFoundError:  # it never had this epoch
+                return True
         return {r.segment_id for r in now} != set(self.tracker.active)
 
     def _has_scaled(self, active: list[SegmentRange]) -> bool:
@@ -203,21 +209,25 @@ class StreamObserver(Journalled):
         self.journal.extend(self.tracker.saw_tiers(offsets, now_ms=_now_ms()))
 
     def _look_at_sealed(self, now_ms: int) -> None:
-        """Note the ends of a sealed stream's segments, and at the first look also the stream's past."""
+        """Note the epochs that a sealed stream had since the last look, and the ends of its segments."""
+        if not self.tracker.active and self.tracker.epoch is not None:
+            return  # the journal has its end
+        last, ranges = self._last_epoch(self.tracker.epoch or 0)
         if self.tracker.epoch is None:
-            last, ranges = self._last_epoch()
-            self._tell_past(last, ranges, now_ms)
-            infos = [self._info(i) for i in self.tracker.active]
+            infos = [self._info(r.segment_id) for r in ranges]
             now_ms = max((info.last_modified_ms for info in infos if info is not None), default=now_ms)
+            self._tell_past(last, ranges, now_ms)
+        else:
+            self._follow(last, ranges, now_ms)
         lengths = self._lengths(self.tracker.active)
         seen = self.tracker.saw_sealed(lengths, now_ms=now_ms)
         self.journal.extend(o for o in seen if _event(o) not in self._recorded)
 
-    def _last_epoch(self) -> _Epoch:
-        """Return the newest epoch of a sealed stream. No active segment says which it is, so epochs are
-        tried in turn.
+    def _last_epoch(self, epoch: int) -> _Epoch:
+        """Return the newest epoch of a sealed stream, which is ``epoch`` or a later one. No active segment
+        says which it is, so epochs are tried in turn.
         """
-        epoch, ranges = 0, self._stream.epoch_segments(0)
+        ranges = self._stream.epoch_segments(epoch)
         while True:
             try:
                 following = self._stream.epoch_segments(epoch + 1)
@@ -234,10 +244,16 @@ class StreamObserver(Journalled):
 
     def _follow_epochs(self, active: list[SegmentRange], now_ms: int) -> None:
         """Note every epoch since the last look, and at the first look also the stream's past."""
-        tracker, newest = self.tracker, max(epoch_of(r.segment_id) for r in active)
-        if tracker.epoch is None:
+        newest = max(epoch_of(r.segment_id) for r in active)
+        if self.tracker.epoch is None:
             self._tell_past(newest, active, now_ms)
-            return
+        else:
+            self._follow(newest, active, now_ms)
+
+    def _follow(self, newest: int, active: list[SegmentRange], now_ms: int) -> None:
+        """Note the epochs since the last look, of which ``newest`` has the segments ``active``."""
+        tracker = self.tracker
+        assert tracker.epoch is not None
         if newest > tracker.epoch:
             asked = (new for name, new in list(ASKED_HERE) if name == tracker.stream)
             tracker.scaled_by_us(i for new in asked for i in new)

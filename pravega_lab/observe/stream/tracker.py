@@ -148,13 +148,17 @@ class StreamTracker:
             found += self._scales(sealed, created, now_ms)
             if exact:  # they have just begun, empty
                 self._meters.update({r.segment_id: _Meter(deque([(now_ms, 0)])) for r in created})
+        self._keep(sealed, lengths or {})
+        return found
+
+    def _keep(self, sealed: Iterable[SegmentRange], lengths: Mapping[int, int]) -> None:
+        """Remember sealed segments of known length: they may still be truncated, or move to tier 2."""
         for r in sealed:
             meter = self._meters.pop(r.segment_id, None)
             start = meter.told[0] if meter is not None and meter.told is not None else 0
-            length = (lengths or {}).get(r.segment_id)
+            length = lengths.get(r.segment_id)
             if length is not None:
                 self._stored[r.segment_id] = (r, start, length)
-        return found
 
     @property
     def has_stored_segments(self) -> bool:
@@ -276,6 +280,7 @@ class StreamTracker:
         if self._sealed or not self._ranges:
             return []
         self._sealed = True
+        self._keep(self._ranges.values(), lengths)
         return [*self._all_sealed(lengths, now_ms), StreamSealed(time_ms=now_ms, stream=self.stream)]
 
     def vanished(self, *, now_ms: int) -> list[Observation]:

@@ -84,6 +84,76 @@ def test_the_past_of_a_sealed_stream_is_found(uri: str, stream: Stream) -> None:
     assert [o for o in watch.since() if isinstance(o, StreamSealed)]
 
 
+def test_a_sealed_stream_ended_when_it_was_changed_last(uri: str, stream: Stream) -> None:
+    stream.write(["a"], ["k"])
+    stream.seal()
+    with observe(uri, stream=stream.scoped_name, every_ms=50) as watch:
+        assert watch.look()
+    (row,) = fold_segments(watch.since()).rows
+    assert row.end_ms is not None
+    assert row.start_ms <= row.end_ms
+
+
+def test_what_happened_before_a_seal_between_two_looks_is_seen(uri: str, stream: Stream) -> None:
+    with observe(uri, stream=stream.scoped_name, every_ms=60_000) as watch:
+        assert watch.look()
+        left, right = stream.split(stream.segments()[0].segment_id)
+        stream.write(["a", "b", "c"], ["k", "l", "m"])
+        stream.seal()
+        assert watch.look()
+        assert watch.look()
+    history = fold_segments(watch.since())
+    assert [(r.label, r.end_ms is None) for r in history.rows] == [
+        ("#0 e0", False),
+        ("#1 e1", False),
+        ("#2 e1", False),
+    ]
+    assert sum(r.write_offset or 0 for r in history.rows) == 3 * 9
+    assert [o.created for o in history.scales] == [(left.segment_id, right.segment_id)]
+    assert len([o for o in watch.since() if isinstance(o, StreamSealed)]) == 1
+
+
+def test_a_truncation_before_a_seal_is_seen_after_it(
+    uri: str, stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pravega_lab.observe.stream.observer.HEAD_EVERY_MS", 0)
+    with observe(uri, stream=stream.scoped_name, every_ms=60_000) as watch:
+        stream.write(["a"], ["k"])
+        stream.split(stream.segments()[0].segment_id)
+        stream.write(["b", "c"], ["k", "l"])
+        assert watch.look()
+        stream.truncate(stream.tail())
+        stream.seal()
+        assert watch.look()
+    history = fold_segments(watch.since())
+    assert [(r.write_offset or 0) - r.start_offset for r in history.rows] == [0, 0, 0]
+    assert not watch.trouble
+
+
+@pytest.mark.parametrize("scales", [0, 1, 2])  # before it is replaced, while it is watched
+def test_a_stream_that_is_replaced_and_sealed_between_two_looks_is_another_stream(
+    uri: str, client: Client, stream: Stream, scales: int
+) -> None:
+    name = stream.scoped_name
+    with observe(uri, stream=name, every_ms=60_000) as watch:
+        for _ in range(scales):
+            stream.split(stream.segments()[0].segment_id)
+        assert watch.look()
+        stream.seal()
+        stream.delete()
+        again = client.create_stream(name)
+        again.write(["a"], ["k"])
+        again.seal()
+        assert watch.look()
+    found = list(watch.since())
+    ends = [type(o) for o in found if isinstance(o, StreamDeleted | StreamSealed)]
+    assert ends == [StreamDeleted, StreamSealed]
+    last = fold_segments(found).rows[-1]
+    assert [r.segment_id for r in again.epoch_segments(0)] == [last.segment_id]
+    assert last.write_offset == 9
+    assert not watch.trouble
+
+
 def test_a_stream_that_is_not_there_yet_is_waited_for(
     uri: str, client: Client, scope_name: Callable[[], str]
 ) -> None:
