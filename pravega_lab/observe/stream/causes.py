@@ -15,7 +15,11 @@ from pravega_lab.observe.journal.observations import INFERRED
 FIXED_RULE = "the policy is fixed, so only a request can have scaled it"
 RATE_RULE = "rates measured here, against the policy; the store does not publish its own"
 MERGE_RULE = "each of them was below half of the target"
+ROLLED = "a transaction rolled over"
 ROLLED_RULE = "the same ranges began again, as when a transaction that was open across a scale commits"
+ROLLED_AGAIN_RULE = (
+    "numbers of earlier segments came again, which only a transaction open across a scale does"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,7 @@ class Part:
 def infer(policy: Policy, sealed: Sequence[Part], created: Sequence[Part]) -> Cause:
     """Return the likeliest reason for a scale from these segments to those."""
     if sorted((p.low, p.high) for p in sealed) == sorted((p.low, p.high) for p in created):
-        return Cause("a transaction rolled over", INFERRED, ROLLED_RULE)
+        return Cause(ROLLED, INFERRED, ROLLED_RULE)
     if policy.kind == "fixed":
         return Cause("by hand", INFERRED, FIXED_RULE)
     if policy.target <= 0:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from pravega_lab.observe.journal.observations import (
     DONE_HERE,
+    INFERRED,
     Observation,
     SegmentMeasured,
     SegmentOpened,
@@ -22,8 +23,8 @@ from pravega_lab.observe.journal.observations import (
     StreamSealed,
     StreamSeen,
 )
-from pravega_lab.observe.stream.causes import Cause, Part, Policy, infer
-from pravega_lab.protocol.names import SegmentRange
+from pravega_lab.observe.stream.causes import ROLLED, ROLLED_AGAIN_RULE, Cause, Part, Policy, infer
+from pravega_lab.protocol.names import SegmentRange, number_of
 
 RATE_WINDOW_MS = 2_000
 RATE_MS_MIN = 150  # a rate over less time is not reported
@@ -79,6 +80,7 @@ class StreamTracker:
         self._ranges: dict[int, SegmentRange] = {}
         self._meters: dict[int, _Meter] = {}
         self._by_us: dict[int, str] = {}
+        self._newest_number = -1  # of all segments so far: only a rolled transaction uses a number again
         self._sealed = False
         self._stored: dict[int, tuple[SegmentRange, int, int]] = {}  # sealed segments: range, start, length
         self._tiered: dict[int, int] = {}  # the offsets that were reported last
@@ -148,6 +150,7 @@ class StreamTracker:
             found += self._scales(sealed, created, now_ms)
             if exact:  # they have just begun, empty
                 self._meters.update({r.segment_id: _Meter(deque([(now_ms, 0)])) for r in created})
+        self._newest_number = max([self._newest_number, *(number_of(r.segment_id) for r in ranges)])
         self._keep(sealed, lengths or {})
         return found
 
@@ -228,6 +231,8 @@ class StreamTracker:
         ours = next((self._by_us[r.segment_id] for r in news if r.segment_id in self._by_us), None)
         if ours is not None:
             return Cause(ours, DONE_HERE, "")
+        if any(number_of(r.segment_id) <= self._newest_number for r in news):
+            return Cause(ROLLED, INFERRED, ROLLED_AGAIN_RULE)
         split = len(news) > len(olds)
         sealed = [Part(r.low, r.high, self._policy_rate(r.segment_id, peak=split)) for r in olds]
         return infer(self.policy, sealed, [Part(r.low, r.high) for r in news])

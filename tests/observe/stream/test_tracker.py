@@ -113,6 +113,17 @@ def test_causes_that_rates_do_not_explain_are_not_claimed() -> None:
     assert infer(EVENTS, one, [Part(0, 1)]).text == "a transaction rolled over"
 
 
+def test_a_transaction_that_is_committed_after_a_scale_scales_twice() -> None:
+    made = tracker(Policy("fixed"))
+    assert scaled(made.saw_epoch(1, [B, C], now_ms=1)).cause == "by hand"
+    rolled = SegmentRange(segment_id(2, 0), 0.0, 1.0)
+    again = [SegmentRange(segment_id(3, 1), 0.0, 0.5), SegmentRange(segment_id(3, 2), 0.5, 1.0)]
+    for epoch, ranges in ((2, [rolled]), (3, again)):
+        scale = scaled(made.saw_epoch(epoch, ranges, now_ms=epoch))
+        assert (scale.cause, scale.cause_kind) == ("a transaction rolled over", "inferred")
+    assert scaled(made.saw_epoch(4, [SegmentRange(segment_id(4, 3), 0.0, 1.0)], now_ms=4)).cause == "by hand"
+
+
 def test_an_epoch_of_two_scales_at_once_is_told_as_two() -> None:
     made = StreamTracker("demo/a")
     made.saw_epoch(1, [B, C], now_ms=0)
