@@ -152,8 +152,8 @@ def observe(
         access: How to get into the cluster; see `client.connect`.
 
     Raises:
-        BadInputError: There is nothing to observe, no address for a stream or group, or ``query`` is none
-            of these.
+        BadInputError: There is nothing to observe, no address for a stream or group, ``query`` is none of
+            these, or the file of ``spill`` exists.
     """
     streams, groups = _names(stream), _names(group)
     if not streams and not groups and query is None:

@@ -72,10 +72,13 @@ class Journal:
         source: What is observed, for the header of the views: ``"demo/flights at tcp://…"``.
         capacity: How many observations of each sort (facts, measurements) are kept in memory. A quarter
             more may be there for a while.
-        spill: Where the older ones go: into a temporary file (created when it is needed), into this file,
-            or, with False, nowhere.
+        spill: Where the older ones go: into a temporary file, into this file, or, with False, nowhere. The
+            file is created when it is needed, and no other journal may have it.
         seed: The seed of a simulated run, shown in the header.
         live: False for a recording: nothing will be appended.
+
+    Raises:
+        BadInputError: The file of ``spill`` exists.
     """
 
     explainer: ClassVar[Callable[[Journal], Explanation]]
@@ -102,7 +105,7 @@ class Journal:
         self._next = 0
         self._lost_facts = 0
         self._lost_samples = 0
-        self._spill_to = spill
+        self._spill_to = spill if isinstance(spill, bool) else _free(Path(spill))
         self._spill: Spill | None = None
         self._lock = threading.Lock()
 
@@ -125,7 +128,7 @@ class Journal:
             return 0
         try:
             if self._spill is None:
-                path = None if self._spill_to is True else Path(self._spill_to)
+                path = self._spill_to if isinstance(self._spill_to, Path) else None
                 header = {"journal": file.VERSION, "source": self.source, "seed": self.seed}
                 self._spill = Spill(path, header)
             return self._spill.add(cut)
@@ -263,6 +266,20 @@ class Journal:
         journal.until_ms = recording.until_ms
         journal.adopt(recording.gap)
         return journal
+
+
+def _free(path: Path) -> Path:
+    """Return the path of a spill file that does not exist yet.
+
+    Raises:
+        BadInputError: It exists.
+    """
+    if path.exists():
+        raise BadInputError(
+            f"spill={str(path)!r}: the file exists, and may be the recording of a program that died. "
+            "Journal.load opens it. Give another name, or remove it"
+        )
+    return path
 
 
 def _what(observation: Observation) -> str:

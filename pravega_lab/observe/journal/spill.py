@@ -37,10 +37,13 @@ class Spill:
     """Blocks of observations in a file, each sort (facts, measurements) by rising ``seq``.
 
     Args:
-        path: The caller's file, which stays. With None a temporary file is used, which is deleted with this
-            object.
+        path: The caller's file, which does not exist yet, and stays. With None a temporary file is used,
+            which is deleted with this object.
         header: The first line of the file, as `file.write` writes it.
         bytes_max: The largest size of the file; `add` refuses more.
+
+    Raises:
+        OSError: The file exists, or cannot be created.
     """
 
     def __init__(self, path: Path | None, header: dict[str, object], *, bytes_max: int = BYTES_MAX) -> None:
@@ -51,7 +54,7 @@ class Spill:
         self._blocks: list[_Block] = []
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
-        made = tempfile.TemporaryFile() if path is None else path.open("w+b")  # noqa: SIM115 - lives on
+        made = tempfile.TemporaryFile() if path is None else path.open("x+b")  # noqa: SIM115 - lives on
         self._file = cast(BinaryIO, made)
         self._write(json.dumps(header).encode() + b"\n")
 

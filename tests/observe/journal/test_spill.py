@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from pravega_lab.errors import BadInputError
+from pravega_lab.observe import observe
 from pravega_lab.observe.journal.journal import Journal
 from pravega_lab.observe.journal.observations import Note, Observation, SegmentMeasured
 from pravega_lab.observe.journal.spill import Spill
@@ -81,6 +83,22 @@ def test_of_a_named_file_cut_short_the_intact_blocks_open(tmp_path: Path) -> Non
     whole = len(Journal.load(path))
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     assert 0 < len(Journal.load(path)) < whole
+
+
+def test_a_named_file_that_exists_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "run.gz"
+    first, second = Journal(capacity=100, spill=path), Journal(capacity=100, spill=path)
+    first.extend(mixed(1_000))
+    second.extend(note(t) for t in range(5_000, 6_000))
+    assert [o.time_ms for o in first.since()] == list(range(1_000))
+    assert "File exists" in second.reason
+    assert second.gap.facts + len(second.since()) == 1_000
+    kept = path.read_bytes()
+    with pytest.raises(BadInputError, match="may be the recording of a program that died"):
+        Journal(spill=path)
+    with pytest.raises(BadInputError, match="the file exists"):
+        observe("tcp://127.0.0.1:1", stream="a/b", spill=str(path))
+    assert path.read_bytes() == kept
 
 
 def test_without_a_file_the_oldest_go_and_it_says_so() -> None:
