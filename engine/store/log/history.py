@@ -81,11 +81,12 @@ class History:
 
 
 def encode_history(history: History) -> bytes:
-    """Return the bytes of the file."""
+    """Return the bytes of the file. Without a recorded life they have version 2, which has no lives."""
     stop = None if history.stop is None else astuple(history.stop)
     cuts = tuple(astuple(cut) for cut in history.cuts)
-    body = values.encode((stop, cuts, history.newest_file, history.lives))
-    return _HEADER.pack(_NAME + b"%02d" % HISTORY_VERSION, crc32(body)) + body
+    lives = () if history.lives == (UNRECORDED_LIFE,) else (history.lives,)
+    body = values.encode((stop, cuts, history.newest_file, *lives))
+    return _HEADER.pack(_NAME + b"%02d" % (HISTORY_VERSION if lives else 2), crc32(body)) + body
 
 
 def read_history(disk: Disk) -> History:
