@@ -20,7 +20,15 @@ from ..cancelling import is_failure, is_interrupt
 from ..errors import CheckpointFailedError, IllegalStateError, Reason
 from ..observer import Observer, SplitsAssigned
 from ..state import plain_values as plain
-from .events import AddSplits, NoMoreSplits, ReaderRegistration, RequestSplit, SourceEventWrapper
+from .events import (
+    AddSplits,
+    NoMoreSplits,
+    ReaderRegistration,
+    RequestSplit,
+    SourceEventWrapper,
+    WatermarkLimit,
+    WatermarkReport,
+)
 from .operator_coordinator import CoordinatorContext, OperatorCoordinator, SubtaskGateway
 from .sources import Source, SplitEnumerator
 
@@ -171,6 +179,8 @@ class SourceCoordinator(OperatorCoordinator):
                 self._do(lambda: self.enumerator.handle_split_request(subtask))
             case SourceEventWrapper(inner):
                 self._do(lambda: self.enumerator.handle_source_event(subtask, inner))
+            case WatermarkReport(lowest_ms, is_active, begun):
+                self._do(lambda: self.enumerator.handle_watermark(subtask, lowest_ms, is_active, begun))
 
     def _register(self, subtask: int) -> Awaitable[None] | None:
         if subtask not in self._gateways:
@@ -324,6 +334,10 @@ class SourceCoordinator(OperatorCoordinator):
     def send_event_to_source_reader(self, subtask: int, event: Any) -> None:
         """Send an event of the connector to a reader."""
         self._send(subtask, SourceEventWrapper(event))
+
+    def limit_watermark(self, subtask: int, limit_ms: int) -> None:
+        """Let a reader emit watermarks up to ``limit_ms``."""
+        self._send(subtask, WatermarkLimit(limit_ms))
 
     def _send(self, subtask: int, event: Any) -> None:
         gateway = self._gateways.get(subtask)

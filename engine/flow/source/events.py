@@ -41,6 +41,25 @@ class NoMoreSplits:
 
 
 @dataclass(frozen=True, slots=True)
+class WatermarkReport:
+    """The lowest watermark of the reader's splits, and whether one of them is active.
+
+    ``begun`` are the splits that count in it for the first time.
+    """
+
+    lowest_ms: int
+    is_active: bool
+    begun: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WatermarkLimit:
+    """The reader may emit watermarks up to ``limit_ms``. Each report is answered so."""
+
+    limit_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class BarrierTaken:
     """The subtask has taken its snapshot of this checkpoint, so its event gate may open."""
 

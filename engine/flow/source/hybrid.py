@@ -128,6 +128,10 @@ class _StageContext:
     def send_event_to_source_reader(self, subtask: int, event: Any) -> None:
         self._outer.send_event_to_source_reader(subtask, ("event", self._stage, event))
 
+    def limit_watermark(self, subtask: int, limit_ms: int) -> None:
+        if self._is_current:
+            self._outer.limit_watermark(subtask, limit_ms)
+
     def call_async(
         self, work: Callable[[], Awaitable[Any]], handler: Callable[[Any, BaseException | None], None]
     ) -> None:

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..batch import Batch
 from ..calling import value_of
-from ..elements import Watermark, WatermarkStatus
+from ..elements import MIN_TIMESTAMP_MS, Watermark, WatermarkStatus
 from ..observer import CutPassed
 from ..operators.operator import MaybeAwaitable, Operator, OperatorContext
 from ..state.handles import ListMode
 from ..time.watermarks import WatermarkGenerator, WatermarkStrategy
-from .events import AddSplits, NoMoreSplits, ReaderRegistration, RequestSplit, SourceEventWrapper
+from .events import (
+    AddSplits,
+    NoMoreSplits,
+    ReaderRegistration,
+    RequestSplit,
+    SourceEventWrapper,
+    WatermarkLimit,
+    WatermarkReport,
+)
 from .sources import Source, SourceFunction, SourceReader
 
 READER_STATE = "SourceReaderState"
@@ -44,6 +53,29 @@ class _SourceHead(Operator):
         return self.context.now_ms()
 
 
+@dataclass
+class WatermarkReports:
+    """What a reader reports about its watermarks when they change: one report at a time.
+
+    Splits that begin are reported at once, so that the report comes before all others about these splits.
+    """
+
+    begun: list[str] = field(default_factory=list)
+    is_open: bool = False  # the first report follows the registration
+    is_awaiting: bool = False  # the answer to the last report
+    has_limit: bool = False  # which was not acted on yet
+    _reported: tuple[int, bool] | None = None
+
+    def next(self, lowest_ms: int, is_active: bool) -> WatermarkReport | None:
+        """Return the report to send now, or None."""
+        now = (lowest_ms, is_active)
+        if not self.is_open or (not self.begun and (self.is_awaiting or now == self._reported)):
+            return None
+        report = WatermarkReport(*now, tuple(self.begun))
+        self.begun, self.is_awaiting, self._reported = [], True, now
+        return report
+
+
 class SourceOperator(_SourceHead):
     """Run a reader at the head of a chain, with its state and watermarks.
 
@@ -52,6 +84,10 @@ class SourceOperator(_SourceHead):
 
     def __init__(self, source: Source[Any, Any], strategy: WatermarkStrategy | None) -> None:
         self._source, self._watermarks = source, WatermarkGenerator(strategy)
+        has_times = strategy is not None and strategy.timestamp is not None
+        self._reports = WatermarkReports() if source.limits_watermarks and has_times else None
+        if self._reports is not None:
+            self._watermarks.limit_ms = MIN_TIMESTAMP_MS
         self._emitted = 0
         self._cuts: dict[
             int, tuple[int, int]
@@ -76,12 +112,17 @@ class SourceOperator(_SourceHead):
     def _note_assigned(self, splits: Sequence[Any]) -> None:
         names = [getattr(split, "split_id", str(split)) for split in splits]
         self._watermarks.assigned(names, self.context.now_ms())
+        if self._reports is not None:
+            self._reports.begun += names
         self._tell()
 
     async def open(self) -> None:
         """Register at the enumerator, and start the reader."""
         self.context.send_to_coordinator(ReaderRegistration(self.context.subtask.index))
         await value_of(self.reader.start())
+        if self._reports is not None:
+            self._reports.is_open = True
+            self._report()
 
     async def snapshot_state(self, checkpoint_id: int) -> None:
         """Store the reader's splits."""
@@ -102,6 +143,9 @@ class SourceOperator(_SourceHead):
                 self.reader.notify_no_more_splits()
             case SourceEventWrapper(inner):
                 self.reader.handle_source_event(inner)
+            case WatermarkLimit(limit_ms) if self._reports is not None:
+                self._watermarks.limit_ms = limit_ms
+                self._reports.is_awaiting, self._reports.has_limit = False, True  # told in `check_idle`
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> MaybeAwaitable:
         """Notify the reader."""
@@ -139,12 +183,16 @@ class SourceOperator(_SourceHead):
         self._tell()
 
     def check_idle(self) -> None:
-        """Mark silent splits idle."""
+        """Mark silent splits idle, and tell what a new limit allows."""
+        if self._reports is not None:
+            self._reports.has_limit = False
         self._watermarks.check_idle(self.context.now_ms())
         self._tell()
 
     def next_idle_check_ms(self) -> int | None:
-        """Return when splits may become idle, or None."""
+        """Return when splits may become idle, 0 if there is a new limit, or None."""
+        if self._reports is not None and self._reports.has_limit:
+            return 0
         return self._watermarks.next_check_ms()
 
     def _tell(self) -> None:
@@ -153,6 +201,12 @@ class SourceOperator(_SourceHead):
                 self.context.output.watermark(news.timestamp_ms)
             else:
                 self.context.output.status(news)
+        self._report()
+
+    def _report(self) -> None:
+        report = self._reports and self._reports.next(self._watermarks.lowest_ms, self._watermarks.is_active)
+        if report:
+            self.context.send_to_coordinator(report)
 
     # -- sources.ReaderContext -----------------------------------------------------------------------------
 

@@ -219,6 +219,9 @@ class SplitEnumeratorContext(Protocol[GivenT]):
     def send_event_to_source_reader(self, subtask: int, event: Any) -> None:
         """Send a plain value to a reader."""
 
+    def limit_watermark(self, subtask: int, limit_ms: int) -> None:
+        """Let a reader emit watermarks up to ``limit_ms``, if the source has `Source.limits_watermarks`."""
+
     def call_async(
         self, work: Callable[[], Awaitable[T]], handler: Callable[[T | None, BaseException | None], None]
     ) -> None:
@@ -269,6 +272,17 @@ class SplitEnumerator(ABC, Generic[SplitT, EnumT]):
         """Receive an event that a reader sent by ``send_source_event``."""
         return None
 
+    def handle_watermark(
+        self, subtask: int, lowest_ms: int, is_active: bool, begun: Sequence[str]
+    ) -> Awaitable[None] | None:
+        """Note the lowest watermark of a reader's splits, and answer with ``limit_watermark``.
+
+        It is called only if the source has `Source.limits_watermarks`, and its strategy has event times. If
+        no split is active, ``lowest_ms`` is that of the last ones. ``begun`` names the splits that count for
+        the first time.
+        """
+        return None
+
     def close(self) -> Awaitable[None] | None:
         """Release everything."""
         return None
@@ -281,6 +295,8 @@ class Source(ABC, Generic[SplitT, EnumT]):
     """
 
     boundedness: Boundedness = Boundedness.BOUNDED
+    limits_watermarks: bool = False
+    """Whether the enumerator limits the watermarks that readers generate. They emit none until it does."""
 
     def check_restored(self, hooks: Sequence[str]) -> None:
         """Check a checkpoint that has the states of these master hooks before it is restored.

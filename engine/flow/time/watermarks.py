@@ -116,6 +116,9 @@ class WatermarkGenerator:
 
     A split counts from its assignment on. Otherwise the splits that are read first would make the others
     late. A reader that emits under other names than those of its splits is exempt.
+
+    It emits nothing above ``limit_ms``. ``lowest_ms`` is what it would emit without that limit, ``is_active``
+    whether it has an active split.
     """
 
     def __init__(self, strategy: WatermarkStrategy | None) -> None:
@@ -124,6 +127,8 @@ class WatermarkGenerator:
         self._splits: dict[str | None, _Split] = {}
         self._counts_assigned = self._strategy.timestamp is not None
         self._assigned: dict[str | None, bool] = {}  # whether the reader has emitted records of the split
+        self.lowest_ms, self.is_active = MIN_TIMESTAMP_MS, False
+        self.limit_ms = MAX_TIMESTAMP_MS
         self._told_ms = MIN_TIMESTAMP_MS
         self._told_idle = False
         self._heard_ms: int | None = None  # since when the subtask has had no split
@@ -201,10 +206,13 @@ class WatermarkGenerator:
         """Return the watermark and the status to emit now, if they have changed."""
         told: list[Watermark | WatermarkStatus] = []
         active = [split for split in self._splits.values() if not split.is_idle]
-        is_idle = (bool(self._splits) or self._has_nothing) and not active
+        self.is_active = bool(active)
+        self.lowest_ms = min((split.watermark_ms for split in active), default=self.lowest_ms)
+        lowest = min(self.lowest_ms, self.limit_ms)
+        has_told = max(lowest, self._told_ms) >= self.lowest_ms
+        is_idle = (bool(self._splits) or self._has_nothing) and not active and has_told
         if self._told_idle and not is_idle:
             told.append(WatermarkStatus(False))
-        lowest = min((split.watermark_ms for split in active), default=self._told_ms)
         if lowest > self._told_ms:
             self._told_ms = lowest
             told.append(Watermark(lowest))

@@ -129,7 +129,7 @@ class SegmentPlan:
 
     def _reader_for(self, split: SegmentSplit, readers: Sequence[int]) -> int | None:
         unread = [*self.waiting.values(), *(other for other, _ in self.reading.values())]
-        if any(_comes_before(other, split) for other in unread):
+        if any(comes_before(other, split) for other in unread):
             return None
         before = {b.reader for b in self._behind.values() if self._holds_up(b, split)}
         if before:
@@ -163,7 +163,8 @@ class SegmentPlan:
         return most, self.reading[self._leaving][0]
 
 
-def _comes_before(other: SegmentSplit, split: SegmentSplit) -> bool:
+def comes_before(other: SegmentSplit, split: SegmentSplit) -> bool:
+    """Return whether ``other`` is older and shares a key with ``split``."""
     return other.segment_id < split.segment_id and _shares_keys(other, split)
 
 

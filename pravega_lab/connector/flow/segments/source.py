@@ -17,6 +17,7 @@ from pravega_lab.client.values import HEAD, Edge
 from pravega_lab.connector.flow.bounds import Bounds, bounds_of, check_streams
 from pravega_lab.connector.flow.config import PravegaConfig
 from pravega_lab.connector.flow.events import EventRows
+from pravega_lab.connector.flow.segments.holds import WatermarkHolds
 from pravega_lab.connector.flow.segments.plan import SegmentPlan
 from pravega_lab.connector.flow.segments.split_reader import BATCH_BYTES, SplitReader
 from pravega_lab.connector.flow.segments.split_source import Splits, SplitSource
@@ -34,6 +35,7 @@ from pravega_lab.connector.flow.segments.splits import (
     from_event,
     to_event,
 )
+from pravega_lab.engine.flow.elements import MIN_TIMESTAMP_MS
 from pravega_lab.engine.flow.errors import RestoreError
 from pravega_lab.engine.flow.source.sources import (
     Boundedness,
@@ -97,6 +99,9 @@ class SegmentEnumerator(SplitEnumerator[SegmentSplit, SegmentState]):
         self._named = {split.stream for split in state.splits}
         waits = source.waits_for_checkpoints and context.is_checkpointing
         self.plan = SegmentPlan(state.splits, waits_for_checkpoints=waits)
+        self._holds = WatermarkHolds(self.plan)
+        self._holds.added()
+        self._limits: dict[int, int] = {}  # of watermarks, that readers were told
         self._reported: dict[int, None] = {}
         self._told_no_more: dict[int, None] = {}
         self._client = source.config.client(f"enumerator of {', '.join(source.streams)}")
@@ -114,6 +119,7 @@ class SegmentEnumerator(SplitEnumerator[SegmentSplit, SegmentState]):
             if stream not in begun:
                 start, end = source.starts.get(stream, HEAD), source.ends.get(stream)
                 self.plan.add(await initial_splits(self._segments[stream], stream, start, end))
+        self._holds.added()
         self._begun = source.streams
 
     async def _begin_unnamed(self) -> None:
@@ -136,16 +142,20 @@ class SegmentEnumerator(SplitEnumerator[SegmentSplit, SegmentState]):
     def add_reader(self, subtask: int) -> None:
         self._reported.pop(subtask, None)
         self._told_no_more.pop(subtask, None)
+        self._limits.pop(subtask, None)
+        self._holds.restarted(subtask)
         self.plan.restarted()
 
     def add_splits_back(self, splits: Sequence[SegmentSplit], subtask: int) -> None:
         self._reported.pop(subtask, None)
         self.plan.came_back(splits)
+        self._holds.came_back(splits)
 
     async def handle_source_event(self, subtask: int, event: Any) -> None:
         match from_event(event):
             case SplitsReported(splits):
                 self.plan.reported(subtask, splits)
+                self._holds.reported(splits)
                 self._named.update(split.stream for split in splits)
                 self._reported[subtask] = None
             case SplitsRead(splits):
@@ -165,16 +175,23 @@ class SegmentEnumerator(SplitEnumerator[SegmentSplit, SegmentState]):
                 found = await self._segments[split.stream].successors(split.segment_id)
                 successors = tuple(split_of(split.stream, segment) for segment in found)
             self.plan.finished(subtask, split, successors)
+            self._holds.finished(subtask, split)
         self._send(subtask, SplitsFinished((split,), successors))
 
     def _take_back(self, subtask: int, split: SegmentSplit) -> None:
         if self.plan.is_read_by(split.key, subtask):
             self.plan.returned(split)
+            self._holds.returned(subtask, split)
         self._send(subtask, SplitsFinished((split,)))
 
     def _send(self, subtask: int, change: Change) -> None:
         if subtask in self._context.registered_readers:
             self._context.send_event_to_source_reader(subtask, to_event(change))
+
+    def handle_watermark(self, subtask: int, lowest_ms: int, is_active: bool, begun: Sequence[str]) -> None:
+        self._holds.report(subtask, lowest_ms, is_active, begun)
+        self._limits.pop(subtask, None)  # the report needs an answer
+        self._tell_limit()
 
     # -- what follows --------------------------------------------------------------------------------------
 
@@ -195,6 +212,15 @@ class SegmentEnumerator(SplitEnumerator[SegmentSplit, SegmentState]):
             for subtask in reading:
                 self._told_no_more[subtask] = None
                 self._context.signal_no_more_splits(subtask)
+        self._tell_limit()
+
+    def _tell_limit(self) -> None:
+        """Tell readers up to where they may emit watermarks: nowhere while the splits of one are unknown."""
+        limit_ms = MIN_TIMESTAMP_MS if self._readers() is None else self._holds.limit_ms()
+        for reader in self._holds.reporting:
+            if self._limits.get(reader) != limit_ms:
+                self._limits[reader] = limit_ms
+                self._context.limit_watermark(reader, limit_ms)
 
     def snapshot_state(self, checkpoint_id: int) -> SegmentState:
         return SegmentState(self.plan.snapshot(checkpoint_id), self._begun)
@@ -237,6 +263,7 @@ class PravegaSegmentSource(SplitSource[SegmentState]):
     """
 
     reader = SegmentReader
+    limits_watermarks = True
 
     def __init__(
         self,

@@ -158,8 +158,8 @@ class SplitReader(SourceReader[SegmentSplit]):
     def _end(self, key: SplitKey, output: ReaderOutput) -> None:
         split = at_offset(self.leave(key), SEGMENT_READ)
         self.splits[key] = split
-        output.release_split(split.split_id)
         self.split_read(split, output)
+        output.release_split(split.split_id)  # after the report, from which on successors hold back
 
     async def available(self) -> None:
         await self._close_left()

@@ -88,6 +88,19 @@ def test_a_reader_that_does_not_name_its_splits_is_not_held_back_by_them() -> No
     assert news_of(generator, None, 200) == [Watermark(199)]
 
 
+def test_nothing_above_the_limit_is_emitted_and_a_subtask_is_idle_only_when_it_has_emitted_the_rest() -> None:
+    generator = WatermarkGenerator(WatermarkStrategy("at", idle_after_ms=10))
+    generator.limit_ms = 50
+    generator.assigned(["a"], 0)
+    assert news_of(generator, "a", 100) == [Watermark(50)]
+    generator.check_idle(10)
+    assert generator.news() == []
+    generator.limit_ms = 99
+    assert generator.news() == [Watermark(99), WatermarkStatus(True)]
+    generator.limit_ms = 0
+    assert generator.news() == []
+
+
 class Unnamed(RowsSource):
     """Its readers emit without a split."""
 
