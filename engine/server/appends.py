@@ -93,11 +93,11 @@ class Appends:
         self._take(end.writer_id, data, end.num_events, end.last_event_number, end.request_id)
 
     def conditional(self, command: c.ConditionalAppend | c.ConditionalBlockEnd, data: bytes) -> None:
-        """Submit an append that requires a certain length of the segment.
+        """Submit an append that requires a certain length of the segment, or none if that is negative.
 
         A refused append uses up no event number (pravega.md A11).
         """
-        expected = command.expected_offset
+        expected = command.expected_offset if command.expected_offset >= 0 else None
         self._take(command.writer_id, data, 1, command.event_number, command.request_id, expected)
         self.submit()
 

@@ -320,6 +320,13 @@ def test_conditional_block(wire: Wire, segment: str) -> None:
     assert wire.ask(c.ConditionalBlockEnd(WRITER, 1, 3, b"bytes", 9)) == c.DataAppended(WRITER, 1, 0, 9, 8)
 
 
+def test_a_negative_expected_offset_is_no_condition(wire: Wire, segment: str) -> None:
+    wire.create(segment)
+    wire.setup(segment)
+    assert wire.ask(c.ConditionalAppend(WRITER, 1, -1, b"x", 7)) == c.DataAppended(WRITER, 1, MIN, 7, 9)
+    assert wire.ask(c.ConditionalBlockEnd(WRITER, 2, -2, b"raw", 8)) == c.DataAppended(WRITER, 2, 1, 8, 12)
+
+
 # Reads
 
 
