@@ -222,7 +222,7 @@ class BadVersion(StorageError, ConditionFailedError):
 class BadTableEntry(StorageError):
     """Raised for a key or value that this table never accepts.
 
-    A key has up to 8,192 bytes, a value up to 1 MiB - 8,192 bytes (pravega.md A13).
+    A key has 1 to 8,192 bytes, and an entry up to 1 MiB with its header of 17 bytes (pravega.md A13).
     """
 
     def __init__(self, segment: str, reason: str) -> None:

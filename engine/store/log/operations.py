@@ -152,8 +152,8 @@ class UpdateTable:
     """Insert or replace entries. Result: one version per entry, in order.
 
     All conditions are checked against the state before the batch. A key may be repeated, and its last entry
-    wins (pravega.md A13, E3-14). Refused with KeyMissing before BadVersion, and with SegmentTruncated if the
-    table does not have ``expected_length``.
+    wins (pravega.md A13, E3-14). Refused with KeyMissing before BadVersion, and then with SegmentTruncated if
+    the table does not have ``expected_length``. A negative length is no condition.
     """
 
     segment: str

@@ -13,11 +13,12 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ..errors import BadTableEntry, BadVersion, KeyMissing, SegmentTruncated
-from ..log.operations import NO_LENGTH, NO_VERSION, NOT_EXISTS, TableRemoval, TableUpdate
+from ..log.operations import NO_VERSION, NOT_EXISTS, TableRemoval, TableUpdate
 
 ENTRY_HEADER_BYTES = 17
 MAX_KEY_BYTES = 8192
-MAX_VALUE_BYTES = 1024 * 1024 - MAX_KEY_BYTES
+MAX_ENTRY_BYTES = 1024 * 1024
+"""With the header."""
 
 
 class TableValue(NamedTuple):
@@ -81,9 +82,10 @@ class Table:
                 raise BadTableEntry(segment, f"a key of {length} bytes; 1 to {MAX_KEY_BYTES} are allowed")
             if self.key_length and length != self.key_length:
                 raise BadTableEntry(segment, f"a key of {length} bytes; its keys have {self.key_length}")
-            if isinstance(entry, TableUpdate) and len(entry.value) > MAX_VALUE_BYTES:
+            most = MAX_ENTRY_BYTES - ENTRY_HEADER_BYTES - length
+            if isinstance(entry, TableUpdate) and len(entry.value) > most:
                 raise BadTableEntry(
-                    segment, f"a value of {len(entry.value)} bytes; up to {MAX_VALUE_BYTES} are allowed"
+                    segment, f"a value of {len(entry.value)} bytes; up to {most} are allowed with this key"
                 )
 
     def check_versions(self, segment: str, entries: Sequence[TableUpdate | TableRemoval]) -> None:
@@ -184,9 +186,9 @@ class Table:
 
 
 def check_length(segment: str, expected: int, length: int) -> None:
-    """Raise SegmentTruncated unless ``expected`` agrees with the length of the table.
+    """Raise SegmentTruncated unless ``expected`` is negative or the length of the table.
 
     As on the wire, the start offset of the error is the length.
     """
-    if expected not in (NO_LENGTH, length):
+    if expected >= 0 and expected != length:
         raise SegmentTruncated(segment, length, expected)

@@ -206,18 +206,18 @@ class Validated:
     def update_table(self, op: ops.UpdateTable) -> Checked:
         """Check all conditions, then put all entries (pravega.md A13)."""
         segment, table = self._open_table(op.segment)
-        check_length(op.segment, op.expected_length, segment.next_length)
         table.check_sizes(op.segment, op.entries)
         table.check_versions(op.segment, op.entries)
+        check_length(op.segment, op.expected_length, segment.next_length)
         versions, segment.next_length = table.update_ahead(segment.next_length, op.entries)
         return tuple(versions), self._change(op, segment)
 
     def remove_keys(self, op: ops.RemoveTableKeys) -> Checked:
         """Check all conditions, then remove all keys."""
         segment, table = self._open_table(op.segment)
-        check_length(op.segment, op.expected_length, segment.next_length)
         table.check_sizes(op.segment, op.keys)
         table.check_versions(op.segment, op.keys)
+        check_length(op.segment, op.expected_length, segment.next_length)
         segment.next_length = table.remove_ahead(segment.next_length, op.keys)
         return None, self._change(op, segment)
 

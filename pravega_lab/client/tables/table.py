@@ -45,6 +45,9 @@ from pravega_lab.protocol.wire.commands import (
 
 KEY_BYTES_MAX = 8192
 VALUE_BYTES_MAX = 1024 * 1024 - KEY_BYTES_MAX
+"""As in Java, for key-value tables."""
+ENTRY_BYTES_MAX = 1024 * 1024 - 17
+"""Key and value together; a store adds a header of 17 bytes."""
 PAGE_ENTRIES = 500
 GET_KEYS_MAX = 15
 """The number of keys in a request: a reply has at most 16 MiB, and a value nearly 1 MiB."""
@@ -144,8 +147,8 @@ def _check(key: bytes, value: bytes = b"") -> None:
         )
     if not key:
         raise BadInputError("a key of 0 bytes: a table takes 1 byte or more")
-    if len(key) > KEY_BYTES_MAX or len(value) > VALUE_BYTES_MAX:
+    if len(key) > KEY_BYTES_MAX or len(key) + len(value) > ENTRY_BYTES_MAX:
         raise BadInputError(
             f"a key of {len(key)} and a value of {len(value)} bytes: "
-            f"a table takes at most {KEY_BYTES_MAX} and {VALUE_BYTES_MAX}"
+            f"a table takes at most {KEY_BYTES_MAX} for the key, and {ENTRY_BYTES_MAX} together"
         )

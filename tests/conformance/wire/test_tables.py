@@ -127,6 +127,19 @@ def test_a_condition_on_the_length_of_the_table(wire: Wire, table: str) -> None:
     assert update(wire, table, (b"b", b"1", ANY), at=19) == versions(19)
 
 
+@pytest.mark.parametrize("at", [-2, ANY])
+def test_a_negative_length_of_the_table_is_no_condition(wire: Wire, table: str, at: int) -> None:
+    assert update(wire, table, (b"a", b"1", ANY), at=at) == versions(0)
+    assert update(wire, table, (b"b", b"1", ANY), at=at) == versions(19)
+
+
+def test_conditions_on_keys_come_before_one_on_the_length(wire: Wire, table: str) -> None:
+    update(wire, table, (b"a", b"1", ANY))
+    assert update(wire, table, (b"a", b"2", ABSENT), at=3) == c.TableKeyBadVersion(2, table, "")
+    assert update(wire, table, (b"no", b"2", 5), at=3) == c.TableKeyDoesNotExist(2, table, "")
+    assert isinstance(update(wire, table, (b"K" * 8193, b"v", ANY), at=3), c.ErrorMessage)
+
+
 def test_removal(wire: Wire, table: str) -> None:
     update(wire, table, (b"k1", b"v1", ANY), (b"k2", b"v2", ANY))
     removed = c.TableKeysRemoved(3, table)
@@ -185,6 +198,16 @@ def test_a_key_that_is_too_long(wire: Wire, table: str) -> None:
     reply = update(wire, table, (b"K" * 8193, b"v", ANY))
     assert isinstance(reply, c.ErrorMessage)
     assert (reply.request_id, reply.error_code) == (2, 0)
+
+
+@pytest.mark.parametrize("key", [b"k", b"k" * 8192])
+def test_an_entry_has_at_most_1_mib_with_its_header(wire: Wire, table: str, key: bytes) -> None:
+    most = (1 << 20) - 17 - len(key)
+    reply = update(wire, table, (key, bytes(most + 1), ANY))
+    assert isinstance(reply, c.ErrorMessage)
+    assert (reply.request_id, reply.error_code) == (2, 0)
+    assert update(wire, table, (key, bytes(most), ANY)) == versions(0)
+    assert read(wire, table, key) == [(key, bytes(most), 0)]
 
 
 @pytest.fixture

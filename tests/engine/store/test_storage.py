@@ -11,7 +11,7 @@ import pytest
 from pravega_lab.engine.store import errors
 from pravega_lab.engine.store.log import operations as ops
 from pravega_lab.engine.store.storage.storage import MAX_GROUP_CHANGES
-from pravega_lab.engine.store.storage.table import MAX_KEY_BYTES, MAX_VALUE_BYTES
+from pravega_lab.engine.store.storage.table import ENTRY_HEADER_BYTES, MAX_ENTRY_BYTES, MAX_KEY_BYTES
 from tests.engine.store.storage_driver import Driver
 
 A, B, TABLE = "s/a/0.#epoch.0", "s/a/0.#epoch.0#transaction.01", "s/t_kvtable/0.#epoch.0"
@@ -361,16 +361,15 @@ def test_the_length_of_a_table_can_be_a_condition(driver: Driver) -> None:
     driver.do(ops.UpdateTable(TABLE, (update,), expected_length=19))
 
 
-@pytest.mark.parametrize(
-    ("key", "value"), [(b"", b""), (b"k" * 8193, b""), (b"k", bytes(1024 * 1024 - 8191))]
-)
+@pytest.mark.parametrize(("key", "value"), [(b"", b""), (b"k" * 8193, b""), (b"k", bytes(1024 * 1024 - 17))])
 def test_entries_out_of_bounds_are_refused(driver: Driver, key: bytes, value: bytes) -> None:
     with pytest.raises(errors.BadTableEntry):
         put(driver, (key, value, ops.NO_VERSION))
 
 
-def test_the_largest_key_and_the_largest_value_are_taken(driver: Driver) -> None:
-    key, value = b"k" * MAX_KEY_BYTES, b"v" * MAX_VALUE_BYTES
+def test_the_largest_entry_is_taken(driver: Driver) -> None:
+    key = b"k" * MAX_KEY_BYTES
+    value = b"v" * (MAX_ENTRY_BYTES - MAX_KEY_BYTES - ENTRY_HEADER_BYTES)
     put(driver, (key, value, ops.NO_VERSION))
     [found] = driver.storage.table_get(TABLE, [key])
     assert found is not None
