@@ -410,7 +410,7 @@ def test_what_a_call_without_an_answer_did_counts_for_its_repetition(what: str) 
             elif what == "delete_group":
                 assert await group.delete() is True
             else:
-                with pytest.raises(ConditionFailedError, match="was reset by another program") as caught:
+                with pytest.raises(ConditionFailedError, match="its generation is 2, not 0") as caught:
                     await group.reset()
                 assert caught.value.definite is Definite.UNKNOWN
             assert link.has_lost

@@ -55,7 +55,7 @@ class GroupCalls:
                     return found.generation  # an earlier attempt succeeded, and its answer was lost
                 raise ConditionFailedError(
                     f"group {self._group} was reset by another program: its generation is "
-                    f"{answer.generation}, not {config.generation}. Look at its state, then reset it again"
+                    f"{found.generation}, not {config.generation}. Look at its state, then reset it again"
                 )
             self._check("update", answer.status, missing=pb.UpdateReaderGroupResponse.RG_NOT_FOUND)
             return int(answer.generation)
