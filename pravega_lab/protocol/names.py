@@ -20,8 +20,8 @@ USER_NAME_LENGTH_MAX = 250  # leaves room for the prefixes below
 READER_GROUP_PREFIX = "_RG"
 MARK_PREFIX = "_MARK"
 TABLE_SUFFIX = "_kvtable"
-TAGS_MAX = 128
-TAG_LENGTH_MAX = 256
+TAGS_MAX = 127
+TAG_LENGTH_MAX = 255
 
 _TRANSACTION = "#transaction."
 _TRANSIENT = "#transient."

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from uuid import UUID
 
+from pravega_lab.errors import BadInputError
 from pravega_lab.protocol.controller import controller_pb2 as pb
 from pravega_lab.protocol.names import READER_GROUP_PREFIX, is_valid_user_name
 
@@ -22,6 +23,7 @@ from .removals import Removals
 from .streams import StreamCalls, fixed_config
 
 NO_ID = UUID(int=0)
+RETENTION_TYPES = 3
 
 
 class ReaderGroupCalls:
@@ -41,6 +43,7 @@ class ReaderGroupCalls:
     def create(self, request: pb.ReaderGroupConfiguration, now_ms: int) -> pb.CreateReaderGroupResponse:
         """Create the group, or return an existing one as it is (pravega.md E5)."""
         response = pb.CreateReaderGroupResponse
+        _check(request)
         if not is_valid_user_name(request.readerGroupName):
             return response(status=response.INVALID_RG_NAME)
         if not self._catalog.accepts(request.scope):
@@ -62,16 +65,17 @@ class ReaderGroupCalls:
     def update(self, request: pb.ReaderGroupConfiguration, now_ms: int) -> pb.UpdateReaderGroupResponse:
         """Replace the configuration if the caller knows the present generation and id.
 
-        The generation grows by 1. A subscriber that begins before what it has released holds back everything
-        from its new start.
+        The generation grows by 1. A refusal repeats the generation of the caller, as upstream. A subscriber
+        that begins before what it has released holds back everything from its new start.
         """
         response = pb.UpdateReaderGroupResponse
+        _check(request)
         found = self._find(request.scope, request.readerGroupName)
         if found is None:
-            return response(status=response.RG_NOT_FOUND)
+            return response(status=response.RG_NOT_FOUND, generation=request.generation)
         known = _config(found)
         if (request.generation, request.readerGroupId) != (known.generation, known.readerGroupId):
-            return response(status=response.INVALID_CONFIG, generation=known.generation)
+            return response(status=response.INVALID_CONFIG, generation=request.generation)
         config = pb.ReaderGroupConfiguration()
         config.CopyFrom(request)
         config.generation += 1
@@ -174,6 +178,36 @@ class ReaderGroupCalls:
         infos = [cut.streamInfo for cut in config.startingStreamCuts] if config.retentionType else []
         found = (self._catalog.find(info.scope, info.stream) for info in infos)
         return (stream for stream in found if stream is not None)
+
+
+def _check(config: pb.ReaderGroupConfiguration) -> None:
+    """Raise BadInputError for a configuration that no group can have (reader-groups.md B1)."""
+    if not config.startingStreamCuts:
+        raise BadInputError("a reader group reads at least one stream")
+    if config.maxOutstandingCheckpointRequest <= 0:
+        raise BadInputError("maxOutstandingCheckpointRequest is at least 1")
+    if not 0 <= config.retentionType < RETENTION_TYPES:
+        raise BadInputError(f"there is no retention type {config.retentionType}")
+    try:
+        UUID(config.readerGroupId or str(NO_ID))
+    except ValueError as error:
+        raise BadInputError(f"the id {config.readerGroupId!r} is not a UUID") from error
+    ends = {(end.streamInfo.scope, end.streamInfo.stream): end.cut for end in config.endingStreamCuts}
+    for start in config.startingStreamCuts:
+        info = start.streamInfo
+        end = ends.get((info.scope, info.stream))
+        if start.cut and end and not _may_end_at(start.cut, end):
+            name = f"{info.scope}/{info.stream}"
+            order = f"the end {dict(end)} lies before the start {dict(start.cut)}"
+            raise BadInputError(f"stream {name}: {order}")
+
+
+def _may_end_at(start: Mapping[int, int], end: Mapping[int, int]) -> bool:
+    """Return whether ``end`` may follow ``start``, as far as it shows without the stream's epochs."""
+    if min(start) > min(end) or max(start) > max(end):
+        return False
+    shared = ((start[i], end[i]) for i in start if i in end)
+    return all(last == -1 or 0 <= first <= last for first, last in shared)
 
 
 def _config(record: rec.GroupRecord) -> pb.ReaderGroupConfiguration:

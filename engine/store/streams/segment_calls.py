@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pravega_lab.errors import ScaleRefusedError
+from pravega_lab.errors import BadInputError, ScaleRefusedError
 from pravega_lab.protocol.controller import controller_pb2 as pb
 from pravega_lab.protocol.names import SegmentRange
 
@@ -87,8 +87,9 @@ class SegmentCalls:
         if stream is None:
             return response(status=response.FAILURE)
         epoch = stream.epochs.active.epoch
-        # Of several ranges with the same start, the first counts.
-        bounds = dict(reversed([(r.start, r.end) for r in request.newKeyRanges]))
+        bounds = {r.start: r.end for r in request.newKeyRanges}
+        if len(bounds) < len(request.newKeyRanges):
+            raise BadInputError("two of the new key ranges begin at the same key")
         try:
             created = self.scale_now(stream, list(request.sealedSegments), list(bounds.items()), now_ms)
         except ScalePreconditionError:

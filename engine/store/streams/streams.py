@@ -46,6 +46,7 @@ class StreamCalls:
         """Create a stream."""
         status = pb.CreateStreamStatus
         scope, stream = request.streamInfo.scope, request.streamInfo.stream
+        _check(request)
         if not is_valid_stream(stream):
             return status(status=status.INVALID_STREAM_NAME)
         if not self._catalog.accepts(scope):
@@ -68,7 +69,6 @@ class StreamCalls:
 
         Source: pravega.md A1.
         """
-        _check_tags(asked.tags)
         self._add_one(change, asked, now_ms)
         name = asked.streamInfo.stream
         if not name.startswith("_"):
@@ -77,6 +77,7 @@ class StreamCalls:
     def update(self, request: pb.StreamConfig, now_ms: int) -> pb.UpdateStreamStatus:
         """Replace the configuration of a stream, and scale it if the new policy requires that."""
         status = pb.UpdateStreamStatus
+        _check(request)
         stream = self._catalog.find(request.streamInfo.scope, request.streamInfo.stream)
         if stream is None:
             return status(status=status.STREAM_NOT_FOUND)
@@ -86,7 +87,6 @@ class StreamCalls:
             return status(status=status.STREAM_SEALED)
         if not _is_sound(request.scalingPolicy):
             return status(status=status.FAILURE)
-        _check_tags(request.tags)
         change = Change()
         record = _stream_record(request, stream.record.state, now_ms)
         change.do(_new_policies(stream, request.scalingPolicy))
@@ -249,13 +249,14 @@ def fixed_config(scope: str, stream: str) -> pb.StreamConfig:
 def _stream_record(asked: pb.StreamConfig, state: StreamState, now_ms: int) -> rec.StreamRecord:
     """Return the record of a stream, with its configuration as clients will receive it.
 
-    A retention policy without a type is left out, and tags are always present.
+    A retention policy without a type is left out, and tags are always present, each once.
     """
     info = pb.StreamInfo(scope=asked.streamInfo.scope, stream=asked.streamInfo.stream)
     config = pb.StreamConfig()
     config.CopyFrom(asked)
     config.streamInfo.CopyFrom(info)
     config.scalingPolicy.SetInParent()
+    config.tags.CopyFrom(pb.Tags(tag=dict.fromkeys(asked.tags.tag)))
     config.tags.SetInParent()
     if config.retentionPolicy.retentionType == pb.RetentionPolicy.UNKNOWN:
         config.ClearField("retentionPolicy")
@@ -280,8 +281,11 @@ def _wanted_segments(policy: pb.ScalingPolicy, active: int) -> int | None:
     return wanted if active < wanted or (is_fixed and active != wanted) else None
 
 
-def _check_tags(tags: pb.Tags) -> None:
-    if len(tags.tag) > TAGS_MAX or any(len(tag) > TAG_LENGTH_MAX for tag in tags.tag):
+def _check(config: pb.StreamConfig) -> None:
+    tags = config.tags.tag
+    if config.rolloverSizeBytes < 0:
+        raise BadInputError(f"a rollover size of {config.rolloverSizeBytes} bytes; it is 0 or more")
+    if len(tags) > TAGS_MAX or any(len(tag) > TAG_LENGTH_MAX for tag in tags):
         raise BadInputError(
             f"a stream has at most {TAGS_MAX} tags of at most {TAG_LENGTH_MAX} characters each"
         )

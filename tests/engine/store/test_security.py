@@ -247,7 +247,11 @@ def test_who_may_read_may_not_change(guarded: Driven) -> None:
 def test_who_may_not_read_a_stream_does_not_hold_back_its_retention(guarded: Driven, method: str) -> None:
     cuts = [pb.StreamCut(streamInfo=pb.StreamInfo(scope="s", stream=stream)) for stream in ("one", "two")]
     group = pb.ReaderGroupConfiguration(
-        scope="s", readerGroupName="g", readerGroupId=str(UUID(int=1)), startingStreamCuts=cuts
+        scope="s",
+        readerGroupName="g",
+        maxOutstandingCheckpointRequest=1,
+        readerGroupId=str(UUID(int=1)),
+        startingStreamCuts=cuts,
     )
     guarded.user = ADMIN
     guarded.call("createReaderGroup", group)

@@ -64,6 +64,7 @@ def group(generation: int = 0, refresh_ms: int = 3_000) -> pb.ReaderGroupConfigu
         scope="s",
         readerGroupName="g",
         groupRefreshTimeMillis=refresh_ms,
+        maxOutstandingCheckpointRequest=1,
         retentionType=1,
         generation=generation,
         readerGroupId="00000000-0000-0000-0000-000000000009",

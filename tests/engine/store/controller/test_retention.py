@@ -68,7 +68,11 @@ def log_files(driven: Driven) -> int:
 def subscriber(group: str, at: dict[int, int] | None) -> pb.ReaderGroupConfiguration:
     start = pb.StreamCut(streamInfo=info("a"), cut=at or {})
     return pb.ReaderGroupConfiguration(
-        scope="s", readerGroupName=group, retentionType=1, startingStreamCuts=[start]
+        scope="s",
+        readerGroupName=group,
+        maxOutstandingCheckpointRequest=1,
+        retentionType=1,
+        startingStreamCuts=[start],
     )
 
 

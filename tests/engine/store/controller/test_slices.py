@@ -59,7 +59,12 @@ def test_a_scope_is_deleted_in_steps_and_other_calls_are_decided_between_them() 
     assert driven.segments("elsewhere", "t")
     refused = driven.call("createStream", pb.StreamConfig(streamInfo=info("new"), scalingPolicy=POLICY))
     assert refused.status == pb.CreateStreamStatus.SCOPE_NOT_FOUND
-    group = pb.ReaderGroupConfiguration(scope="s", readerGroupName="g")
+    group = pb.ReaderGroupConfiguration(
+        scope="s",
+        readerGroupName="g",
+        maxOutstandingCheckpointRequest=1,
+        startingStreamCuts=[pb.StreamCut(streamInfo=info("new"))],
+    )
     assert driven.call("createReaderGroup", group).status == pb.CreateReaderGroupResponse.SCOPE_NOT_FOUND
     assert finish(driven, handle, again) >= 3
     assert [answer(h, "deleteScopeRecursive").status for h in (handle, again)] == [SUCCESS, SUCCESS]
