@@ -87,6 +87,17 @@ def test_abort_takes_the_events_away(driven: Driven) -> None:
     assert driven.text(name(0)) == b""
 
 
+def test_a_missing_stream_or_segment_is_reported(driven: Driven) -> None:
+    txn = begun(driven, b"open")
+    for end in (driven.commit, driven.abort):
+        assert end("never", txn) == pb.TxnStatus.STREAM_NOT_FOUND
+    with pytest.raises(RpcError, match="never") as missing:
+        driven.state("never", txn)
+    with pytest.raises(RpcError, match="segment 7") as unknown:
+        driven.call("getSegmentsImmediatelyFollowing", pb.SegmentId(streamInfo=info("a"), segmentId=7))
+    assert (missing.value.code_name, unknown.value.code_name) == ("NOT_FOUND", "NOT_FOUND")
+
+
 def test_what_may_not_be_aborted(driven: Driven) -> None:
     committed, of_another_stream = begun(driven, b"kept"), begun(driven, b"open")
     assert driven.commit("a", committed) == SUCCESS
