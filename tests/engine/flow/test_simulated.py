@@ -58,7 +58,6 @@ SEEDS = {
     "pending-aborted-at-restore": 13,
     "recovery-outlives-cancel": 20,
     "checkpoint-before-restart": 700066,
-    "last-commit-too-early": 700015,
     "consumer-closes-first": 14,
     "region-of-one-subtask": 0,
 }
@@ -76,6 +75,9 @@ CAUGHT_BY: dict[str, Callable[[], None]] = {
     "calls-before-start-kept": test_effects.refuses_before_start,
     "gateway-ahead-of-the-lane": (
         test_effects.test_a_request_that_waits_in_the_lane_gets_its_splits_to_no_later_attempt
+    ),
+    "last-commit-too-early": (
+        test_effects.test_a_checkpoint_from_before_the_end_of_the_input_does_not_cover_what_came_after
     ),
     # jobs that read files and then a stream, which the seeds of `run_flow` do not draw
     "hand-over-to-the-first": (
