@@ -93,8 +93,7 @@ class StoreRunner:
         if objects is None:
             leave_tier(self.storage)
         else:
-            self._life = new_id().hex[:8]
-            self.tier = self._attach(objects, tier_settings or TierSettings(), self._life)
+            self.tier = self._attach(objects, tier_settings or TierSettings(), new_id().hex[:8])
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms: int | None = None
         self._paused_until_ms = 0  # after a long tick, so that clients have most of the time
@@ -209,10 +208,11 @@ class StoreRunner:
                 " acknowledged to any client was cut off at offset %d: %d bytes.",
                 *(cut.file, cut.offset, cut.length),
             )
+        history = self.history_to_begin
         if not self._disk.files():  # the first log file is recorded, and this life with it
-            self.storage.history = self.history_to_begin
-        elif self.history_to_begin != self.storage.history:
-            await self._record(self.history_to_begin)
+            self.storage.history = history
+        elif history != self.storage.history:
+            await self._record(history)
         for cut in cuts:
             await self._disk.write_group(cut.file, cut.offset, bytes(cut.length))
 
@@ -220,7 +220,7 @@ class StoreRunner:
     def history_to_begin(self) -> History:
         """Return what is to be recorded before ``run``."""
         history = self.storage.history.with_cuts(self.storage.recovery.cuts)
-        return history if self.tier is None else history.with_life(self._life)
+        return history if self.tier is None else history.with_life(self.tier.mover.life)
 
     async def end(self) -> bool:
         """Record that the store was stopped in order. Return False if it was not: something is not on disk.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pravega_lab.errors import ProtocolError
 from pravega_lab.protocol.attributes import NO_VALUE, TIERED_OFFSET
+from pravega_lab.protocol.names import transient_segment_name
 from pravega_lab.protocol.wire import commands as c
 
 from ..store.log import operations as ops
@@ -42,7 +43,7 @@ def create_transient(connection: Connection, command: c.CreateTransientSegment) 
     """Handle CreateTransientSegment: create a segment for one large event. As upstream, its parent need not
     exist.
     """
-    name = f"{command.parent}#transient.{command.writer_id.hex}.{connection.store.new_id().hex}"
+    name = transient_segment_name(command.parent, command.writer_id, connection.store.new_id())
     reply = c.SegmentCreated(command.request_id, name)
     connection.change([ops.CreateSegment(name)], lambda _: reply)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pravega_lab.portable.waiting import wait_for
 
 from ...store.errors import StoreFailed, TierMismatch
-from ...store.log.chunks import MARKER, OWNER, Chunk, Piece, checksums_of
+from ...store.log.chunks import MARKER, OWNER, Chunk, Piece, checksums_of, owner_in
 from ...store.log_fields import log_fields
 from ...store.storage.storage import Ticket
 from ...store.storage.tiered import Tiered
@@ -137,7 +137,8 @@ class TierLoop:
                     content: bytes | None = await objects.read(MARKER)
                 except FileNotFoundError:
                     content = None
-                mover.attached(content, await objects.look(OWNER), await objects.names(), self._now_ms())
+                taken_by = owner_in(await objects.look(OWNER))
+                mover.attached(content, taken_by, await objects.names(), self._now_ms())
             case WriteMarker():
                 await objects.write(MARKER, step.data)
                 mover.marked()

@@ -67,12 +67,11 @@ async def check_folder(objects: Objects, tiered: Tiered) -> None:
         OSError: It is another folder, or tier 2 does not answer.
         TierMismatch: Another store with the same id has taken it.
     """
-    content = await objects.look(OWNER)
-    found = owner_in(content)
+    found = owner_in(await objects.look(OWNER))
     if found == (tiered.store_id, tiered.lives[-1]):
         return
     if found is not None and found[0] == tiered.store_id:
-        check_owner(content, tiered)
+        check_owner(found, tiered)
     raise OSError(_ELSEWHERE.format(OWNER))
 
 
@@ -85,7 +84,7 @@ async def take_folder(objects: Objects, tiered: Tiered, data: bytes) -> None:
     """
     if await objects.look(MARKER) != marker(tiered.store_id):
         raise OSError(_ELSEWHERE.format(MARKER))
-    check_owner(await objects.look(OWNER), tiered)
+    check_owner(owner_in(await objects.look(OWNER)), tiered)
     await objects.write(OWNER, data)
 
 

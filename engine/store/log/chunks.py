@@ -32,6 +32,10 @@ _MARKER_TEXT = "pravega-lab tier 2, format 1, store "
 _LIFE_TEXT = ", life "
 
 
+Owner = tuple[bytes, str]
+"""A store id, and a life of that store."""
+
+
 class Chunk(NamedTuple):
     """A chunk as the log knows it: ``length`` in bytes, four bytes of ``checksums`` for each block."""
 
@@ -99,8 +103,8 @@ def owner(store_id: bytes, life: str) -> bytes:
     return marker(store_id)[:-1] + f"{_LIFE_TEXT}{life}\n".encode()
 
 
-def owner_in(content: bytes | None) -> tuple[bytes, str] | None:
-    """Return the store id and the life that `OWNER` names, None if ``content`` is not whole."""
+def owner_in(content: bytes | None) -> Owner | None:
+    """Return what `OWNER` names, None if ``content`` is missing or not whole."""
     named, _, rest = (content or b"").partition(_LIFE_TEXT.encode())
     store_id = store_in(named + b"\n")
     life = rest.decode(errors="replace").removesuffix("\n")

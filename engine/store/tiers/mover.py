@@ -18,13 +18,13 @@ from dataclasses import dataclass
 
 from ..errors import TierMismatch
 from ..log.chunks import (
+    Owner,
     Piece,
     chunk_name,
     is_chunk,
     life_of,
     marker,
     owner,
-    owner_in,
     snapshot_name,
     snapshot_sequence,
     store_in,
@@ -107,7 +107,7 @@ class Mover:
     def __init__(self, tiered: Tiered, settings: TierSettings, life: str) -> None:
         self._tiered = tiered
         self._settings = settings
-        self._life = life
+        self.life = life
         self._is_attached = self._is_marked = self._is_taken = False
         self._pass: Pass | None = None
         self._number = 0
@@ -174,7 +174,7 @@ class Mover:
             self._pass = None
             return None
         self._number = max(self._number + 1, self._tiered.next_chunk)
-        return Upload(self._number, chunk_name(self._number, self._life), pieces)
+        return Upload(self._number, chunk_name(self._number, self.life), pieces)
 
     def _begin_pass(self, now_ms: int) -> Pass | None:
         log_bytes = self._tiered.log_bytes
@@ -207,7 +207,7 @@ class Mover:
         snapshot = self._tiered.begin_snapshot()
         self._snapshot_ms = now_ms
         self._snapshots += 1  # no name is used again: an upload that failed will be deleted, or ends later
-        return StoreSnapshot(snapshot_name(snapshot.sequence, f"{self._life}.{self._snapshots}"), snapshot)
+        return StoreSnapshot(snapshot_name(snapshot.sequence, f"{self.life}.{self._snapshots}"), snapshot)
 
     def _free(self, now_ms: int) -> StoreSnapshot | Delete | None:
         """After a failed upload, delete what no segment needs. A full tier takes no upload before, however
@@ -236,19 +236,19 @@ class Mover:
     # Results
 
     def attached(
-        self, content: bytes | None, owner_content: bytes | None, names: Sequence[str], now_ms: int
+        self, content: bytes | None, taken_by: Owner | None, names: Sequence[str], now_ms: int
     ) -> None:
-        """Note what is in tier 2: the contents of the marker and the owner, None if missing, and all names.
+        """Note what is in tier 2: the content of the marker, the owner, None if missing, and all names.
 
         Raises:
             TierMismatch: It does not belong to this store, or is newer than it, or another store with its id
                 has taken it.
         """
         store_id = self._tiered.store_id
-        has_owner = (found := owner_in(owner_content)) is not None and found[0] == store_id
-        if not (has_owner and _is_cut(content, store_id)):
+        is_cut = content is not None and marker(store_id).startswith(content)
+        if not (is_cut and taken_by is not None and taken_by[0] == store_id):
             check_marker(content, names, store_id, has_chunks=bool(self._tiered.chunks()))
-        check_owner(owner_content, self._tiered)
+        check_owner(taken_by, self._tiered)
         self._is_marked = content == marker(store_id)
         self._is_attached = True
         self._learn(names, now_ms)
@@ -311,7 +311,7 @@ class Mover:
             )
         self._sweep_ms = now_ms + self._settings.sweep_ms
         alive = {chunk.name for chunk in self._tiered.chunks()}
-        mine = {*self._tiered.lives, self._life}  # other chunks are of another store with the same id
+        mine = {*self._tiered.lives, self.life}  # other chunks are of another store with the same id
         self._doom([n for n in names if is_chunk(n) and n not in alive and life_of(n) in mine])
         known = {*self._old_snapshots, *self._doomed}
         if not self._old_snapshots:  # of an earlier life: kept until this life has stored one
@@ -376,28 +376,20 @@ def check_marker(content: bytes | None, names: Sequence[str], store_id: bytes, *
             "The folder in tier 2 contains chunks or snapshots but no object 'store' that says to which"
             " store they belong. Give an empty folder as --tier2, or restore that object."
         )
-    if content is not None and content != marker(store_id) and not _is_cut(content, store_id):
+    if content is not None and not marker(store_id).startswith(content):  # it begins so if it was cut
         raise TierMismatch(FOREIGN_MARKER)
 
 
-def _is_cut(content: bytes | None, store_id: bytes) -> bool:
-    """Return whether the content of `MARKER` may be a part of what this store writes there."""
-    return content is not None and content != marker(store_id) and marker(store_id).startswith(content)
-
-
-def check_owner(content: bytes | None, tiered: Tiered) -> None:
+def check_owner(found: Owner | None, tiered: Tiered) -> None:
     """Refuse a folder in tier 2 that another store has taken since this one did.
 
-    An owner that is missing or was cut is none: the next one replaces it.
-
     Args:
-        content: Of the object `OWNER`, None if it does not exist.
+        found: What the object `OWNER` names, None if it does not exist or was cut.
         tiered: The storage of this store.
 
     Raises:
         TierMismatch: The owner is another store, or a life that this store does not know.
     """
-    found = owner_in(content)
     if found is None:
         return
     store_id, life = found
@@ -410,6 +402,6 @@ def check_owner(content: bytes | None, tiered: Tiered) -> None:
         raise TierMismatch(
             "Another store with the id of this one has taken the folder in tier 2: one of them is a copy of"
             " the other, or was rebuilt from tier 2. Each would delete what the other moves there, so only"
-            " the one that took it last goes on. To go on from there in this place, stop that store, and give"
-            " an empty --data folder and --tier2-rebuild."
+            " the one that took it last may continue. To continue here with what is in tier 2, stop that"
+            " store, and give an empty --data folder and --tier2-rebuild."
         )

@@ -71,7 +71,7 @@ def _copies_share_tier() -> list[Replacement]:
         if await where.look(chunks.MARKER) != chunks.marker(tiered.store_id):
             raise OSError("another folder")
 
-    def look_away(content: Any, tiered: Any) -> None:
+    def look_away(found: Any, tiered: Any) -> None:
         return
 
     return [
@@ -101,7 +101,7 @@ def _other_lives_swept() -> list[Replacement]:
 
     def greedy(self: Mover, names: Any, now_ms: int) -> None:
         right(self, names, now_ms)
-        self._doom([name for name in names if name.startswith("chunk-") and not name.endswith(self._life)])
+        self._doom([name for name in names if name.startswith("chunk-") and not name.endswith(self.life)])
 
     return [(Mover, "listed", greedy)]
 
