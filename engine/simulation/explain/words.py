@@ -132,7 +132,7 @@ LINES: dict[str, tuple[str, Words]] = {
     "damage": ("", lambda who, a: f"Damage: {a['kind']} at byte {a['place']} of {a['file']}."),
     "rebuild": ("", lambda who, a: "The store takes its snapshot from tier 2."),
     "copied": ("", lambda who, a: f"The folder of the store is copied to machine {a['machine']}."),
-    "judged": ("", lambda who, a: f"The store on machine {a['machine']} {_goes_on(a['refusal'])}."),
+    "judged": ("", lambda who, a: f"The store on machine {a['machine']} {_outcome(a['refusal'])}."),
     "log lost": ("", lambda who, a: "The log is lost, and the store is rebuilt from tier 2."),
     "healed": ("", lambda who, a: "All faults end."),
     "sealed": ("", lambda who, a: "The stream is sealed."),
@@ -184,8 +184,8 @@ def _acked(who: str, about: About) -> str:
     return f"{who} is told that {_events(about)} are durable." if about["events"] else ""
 
 
-def _goes_on(refusal: str | None) -> str:
-    return "goes on" if refusal is None else f"is refused: {refusal.rstrip('.')}"
+def _outcome(refusal: str | None) -> str:
+    return "continues" if refusal is None else f"is refused: {refusal.rstrip('.')}"
 
 
 def _segments(ids: Any) -> str:

@@ -23,7 +23,7 @@ RULES = [{"id": n, "limit": 10 * n} for n in range(3)]
 
 
 class Taking(BroadcastProcessFunction):
-    """Takes the id out of each rule, and the state anew for each record."""
+    """Takes the id out of each rule, and asks for the state again at each record."""
 
     def open(self, context: KeyedContext) -> None:
         self.rules = context.broadcast_state("rules")

@@ -1,8 +1,8 @@
 """`CopiesScenario`: two machines, one folder in tier 2, and two copies of one store.
 
 A store that is stopped is copied to the other machine, or rebuilt there from tier 2. Then either of them may
-be started, also while the other runs. Only the one that took tier 2 last may go on, and it has all that was
-acknowledged there. What the other one has moved must still be in tier 2.
+be started, also while the other runs. Only the one that took tier 2 last may continue, and it has all that
+was acknowledged there. What the other one has moved must still be in tier 2.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PATIENCE_S = 120.0
 """How long a store without faults may take to find out whether tier 2 is its own, and to move what it has."""
 
 KEPT = "nothing that a copy has is lost"
-ONE_GOES_ON = "the store that took tier 2 last goes on"
+LAST_CONTINUES = "the store that took tier 2 last continues"
 NEWER = "Tier 2 has a snapshot"
 """Why it may be refused all the same: another one stored a snapshot until it had taken tier 2."""
 
@@ -235,7 +235,7 @@ class CopiesScenario:
             if refusal is None:
                 await self._check_content(machine)
             elif was_last and not refusal.startswith(NEWER):
-                self.problems.append(f"{ONE_GOES_ON}: {machine.name} was refused: {refusal}")
+                self.problems.append(f"{LAST_CONTINUES}: {machine.name} was refused: {refusal}")
             self._check_chunks(machine)
             machine.kill()
 
@@ -256,7 +256,9 @@ class CopiesScenario:
                 return "it ended"
             if tier.mover.is_attached and not tier.tiered.log_bytes:
                 return None
-        self.problems.append(f"{ONE_GOES_ON}: {machine.name} neither moved nor stopped in {PATIENCE_S:g} s")
+        self.problems.append(
+            f"{LAST_CONTINUES}: {machine.name} neither moved nor stopped in {PATIENCE_S:g} s"
+        )
         return "it waits"
 
     async def _check_content(self, machine: Machine) -> None:
