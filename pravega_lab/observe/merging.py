@@ -8,7 +8,7 @@ intervals. Everything else is assumed to have the same clock, and the result say
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import merge as merge_sorted
 from statistics import median
@@ -18,7 +18,15 @@ from pravega_lab.errors import BadInputError
 from pravega_lab.observe.group.observations import GroupObservation, GroupSeen, GroupUpdated
 from pravega_lab.observe.journal.gap import Gap
 from pravega_lab.observe.journal.journal import Journal
-from pravega_lab.observe.journal.observations import Observation, SourceMerged
+from pravega_lab.observe.journal.observations import (
+    Observation,
+    SegmentOpened,
+    SegmentSealed,
+    SourceMerged,
+    StreamDeleted,
+    StreamScaled,
+    StreamSealed,
+)
 
 GIVEN = "given"
 REFERENCE = "its clock is the one of all"
@@ -41,8 +49,9 @@ def merge(journals: Sequence[Journal], *, clocks: Mapping[str, tuple[int, int]] 
     """Return one recording of all that the journals hold now, in the order of one clock, the first
     journal's.
 
-    An entry of a group's log that several journals have is in the recording once. A `SourceMerged` for each
-    journal says how its clock was moved, and how uncertain that is.
+    What several journals have is in the recording once: an entry of a group's log, a fact of a stream (when
+    the first of them saw it), and every observation that is the same, as in two recordings of one observer. A
+    `SourceMerged` for each journal says how its clock was moved, and how uncertain that is.
 
     Args:
         clocks: For the ``source`` of a journal: ms to add to its times, and by how much that may be wrong.
@@ -63,7 +72,7 @@ def merge(journals: Sequence[Journal], *, clocks: Mapping[str, tuple[int, int]] 
     contents = [journal.since() for journal in journals]
     entries = [_entries(observations) for observations in contents]
     found = [_clock(n, journal.source, entries, clocks or {}) for n, journal in enumerate(journals)]
-    moved = [_moved(part, clock) for part, clock in zip(_once(contents), found, strict=True)]
+    moved = [_moved(part, clock) for part, clock in zip(_logs_once(contents), found, strict=True)]
     merged = Journal(" + ".join(journal.source for journal in journals), capacity=2**62, live=False)
     start_ms = min((o.time_ms for part in moved for _, o in part), default=0)
     for journal, clock in zip(journals, found, strict=True):
@@ -73,7 +82,7 @@ def merge(journals: Sequence[Journal], *, clocks: Mapping[str, tuple[int, int]] 
                 uncertain_ms=clock.uncertain_ms, how=clock.how,
             )
         )  # fmt: skip
-    merged.extend(o for _, o in merge_sorted(*moved, key=lambda dated: dated[0]))
+    merged.extend(_facts_once(moved))
     untils = [j.until_ms + c.moved_ms for j, c in zip(journals, found, strict=True) if j.until_ms is not None]
     merged.until_ms = max(untils, default=None)
     merged.adopt(_gap(journals))
@@ -151,7 +160,7 @@ def _placed(observations: Sequence[Observation]) -> Iterator[tuple[_Place | None
 # ---- contents ------------------------------------------------------------------------------------
 
 
-def _once(contents: Sequence[Sequence[Observation]]) -> list[list[Observation]]:
+def _logs_once(contents: Sequence[Sequence[Observation]]) -> list[list[Observation]]:
     """Keep of each log the journal that begins earliest in it, and of the others what they saw after its
     end.
     """
@@ -185,5 +194,33 @@ def _moved(observations: Iterable[Observation], clock: Clock) -> list[tuple[int,
     for o in observations:
         time_ms = o.time_ms + clock.moved_ms
         at_ms = max(time_ms, found[-1][0]) if found else time_ms
-        found.append((at_ms, replace(o, time_ms=time_ms)))
+        found.append((at_ms, replace(o, time_ms=time_ms, seq=-1)))
     return found
+
+
+def _facts_once(moved: Sequence[Iterable[tuple[int, Observation]]]) -> Iterator[Observation]:
+    """Yield the observations in the order of their times, without those that an earlier one of another
+    journal says, too.
+    """
+    first: dict[Hashable, int] = {}  # the journal that has it first
+    newest: list[dict[str, int]] = [{} for _ in moved]
+    numbered = [[(at_ms, n, o) for at_ms, o in part] for n, part in enumerate(moved)]
+    for _, n, o in merge_sorted(*numbered, key=lambda dated: dated[0]):
+        if isinstance(o, SegmentOpened):
+            newest[n][o.stream] = max(o.segment_id, newest[n].get(o.stream, -1))
+        if first.setdefault(_fact(o, newest[n]), n) == n:
+            yield o
+
+
+def _fact(o: Observation, newest_segments: Mapping[str, int]) -> Hashable:
+    """Return what is equal for two observers of one fact. Segments of a stream that was deleted and created
+    again have other ids, so that the newest one says which of the two streams ended.
+    """
+    match o:
+        case SegmentOpened() | SegmentSealed():
+            return o.kind, o.stream, o.segment_id
+        case StreamScaled():
+            return o.kind, o.stream, o.created
+        case StreamSealed() | StreamDeleted():
+            return o.kind, o.stream, newest_segments.get(o.stream)
+    return o

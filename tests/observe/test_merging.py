@@ -14,7 +14,17 @@ from pravega_lab.observe.group.fold import fold_groups
 from pravega_lab.observe.group.tracker import GroupTracker
 from pravega_lab.observe.journal.gap import Gap
 from pravega_lab.observe.journal.journal import Journal
-from pravega_lab.observe.journal.observations import Note, Observation, SourceMerged
+from pravega_lab.observe.journal.observations import (
+    Note,
+    Observation,
+    SegmentMeasured,
+    SegmentOpened,
+    SegmentSealed,
+    SourceMerged,
+    StreamDeleted,
+    StreamScaled,
+    StreamSealed,
+)
 from pravega_lab.protocol.metadata import reader_group as rg
 from tests.client.reader_group.logs import session_of_seed
 from tests.observe.group.logs import GROUP, Logged, check, init, log_of, told
@@ -79,6 +89,41 @@ def test_one_who_came_late_and_stayed_longer_adds_only_what_follows() -> None:
     check(fold_groups(merged.since()), session.state)
     swapped = merge([journal_of("early", early), journal_of("late", whole)])
     check(fold_groups(swapped.since()), session.state)
+
+
+def stream_facts(since_ms: int) -> list[Observation]:
+    """Of a stream that splits, is deleted, and created again, by an observer that was there since then."""
+    scaled = {"epoch": 1, "sealed": (0,), "created": (1, 2), "cause": "a split", "cause_kind": "logged"}
+    facts: list[Observation] = [
+        SegmentOpened(time_ms=10, stream="s/a", segment_id=0, low=0, high=1),
+        StreamScaled(time_ms=20, stream="s/a", **scaled),
+        SegmentSealed(time_ms=20, stream="s/a", segment_id=0, length_bytes=70),
+        SegmentOpened(time_ms=20, stream="s/a", segment_id=1, low=0, high=0.5, predecessors=(0,)),
+        SegmentOpened(time_ms=20, stream="s/a", segment_id=2, low=0.5, high=1, predecessors=(0,)),
+        SegmentMeasured(time_ms=since_ms + 40, stream="s/a", segment_id=1, start_offset=0, write_offset=9),
+        StreamSealed(time_ms=since_ms + 50, stream="s/a"),
+        StreamDeleted(time_ms=since_ms + 60, stream="s/a"),
+        SegmentOpened(time_ms=200, stream="s/a", segment_id=3, low=0, high=1),
+        StreamDeleted(time_ms=since_ms + 220, stream="s/a"),
+    ]
+    return facts
+
+
+@pytest.mark.parametrize("late_ms", [0, 25])
+def test_a_stream_that_two_observers_saw_has_each_segment_once(late_ms: int) -> None:
+    merged = merge([journal_of("b", stream_facts(late_ms)), journal_of("a", stream_facts(0))])
+    found = [replace(o, seq=-1) for o in merged.since() if not isinstance(o, SourceMerged)]
+    measured = [o for o in found if isinstance(o, SegmentMeasured)]
+    assert [o.time_ms for o in measured] == sorted({40, 40 + late_ms})  # what each measured stays
+    assert [o for o in found if not isinstance(o, SegmentMeasured)] == [
+        o for o in stream_facts(0) if not isinstance(o, SegmentMeasured)
+    ]
+
+
+def test_a_recording_and_its_continuation_are_one() -> None:
+    facts = [*stream_facts(0), Note(time_ms=300, text="x"), Note(time_ms=300, text="x")]
+    merged = merge([journal_of("recording", facts[:7]), journal_of("watch", facts)])
+    assert [replace(o, seq=-1) for o in merged.since() if not isinstance(o, SourceMerged)] == facts
 
 
 def test_another_group_of_the_same_name_is_not_the_same_log() -> None:
