@@ -6,6 +6,7 @@ import json
 import math
 import re
 import struct
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ from pravega_lab.widgets.live.scrubber_facts import STEP
 from pravega_lab.widgets.query_timeline.view import BATCH, FLOW, PHASE
 from pravega_lab.widgets.segment_map.picture import BOTTOM, LEFT, RIGHT, TIERED, TOP, drawn
 from pravega_lab.widgets.segment_map.rows import CROWD, LINK, NAME, OWNER, RATE, SEGMENT, TIER
-from pravega_lab.widgets.svg.palette import TEXT
+from pravega_lab.widgets.svg.palette import COLD, HOT, NONE, TEXT, mix
 from pravega_lab.widgets.svg.picture import data_size
 from pravega_lab.widgets.svg.text import placed, short_name
 from tests.observe.examples import START_MS, STREAM, Story, killed_query, many_segments, splitting_story
@@ -214,6 +215,43 @@ def test_no_text_of_a_picture_leaves_it(journal: Journal) -> None:
                 assert left >= -2, text.text
                 assert left + length <= width + 12, text.text
             assert 0 <= y <= height, text.text
+
+
+def fills(picture: str | bytes) -> list[tuple[str, float]]:
+    """Return colour and width of all rectangles on the map."""
+    boxes = ElementTree.fromstring(picture).iter("{http://www.w3.org/2000/svg}rect")
+    return [
+        (box.get("fill", ""), float(box.get("width", 0)))
+        for box in boxes
+        if float(box.get("x", 0)) >= LEFT and TOP <= float(box.get("y", 0)) < BOTTOM
+    ]
+
+
+def test_a_day_of_rates_is_a_small_picture_of_their_means() -> None:
+    story = Story(target=100)
+    story.begin(2)
+    for tick in range(2_000):
+        story.measure(lambda low, high, tick=tick: 80 + 40 * (tick % 2) if tick < 1_000 else 0)
+    _, picture = SegmentMap(story.journal).picture()
+    assert len(picture) < 60_000
+    wide = Counter[str]()
+    for colour, width in fills(picture):
+        wide[colour] += width  # type: ignore[assignment]
+    assert {mix(COLD, HOT, 0.5), mix(COLD, HOT, 0)} <= {colour for colour, _ in wide.most_common(4)}
+
+
+def test_no_rate_is_shown_of_the_time_before_the_first_look() -> None:
+    story = Story(target=100)
+    story.begin(1)
+    story.now_ms += 90_000
+    story.measure(lambda low, high: 150)
+    story.now_ms += 9_500
+    story.measure(lambda low, high: 150)
+    _, picture = SegmentMap(story.journal).picture()
+    (unknown, before), (known, since) = fills(picture)[:2]
+    assert (unknown, known) == (NONE, mix(COLD, HOT, 0.75))
+    assert before == pytest.approx(RIGHT - LEFT)  # all of it, and on it
+    assert since == pytest.approx((RIGHT - LEFT) * 12 / 100.5, abs=2)
 
 
 def test_many_segments_become_a_png() -> None:

@@ -134,7 +134,7 @@ export function busiest(model: SegmentModel, b: Box, list: Uint32Array, t: numbe
     for (let k = 0; k < rows.length; k++) {
       if (k && at[rows[k - 1]] > t) break;
       // A sample is the rate of the time before it; the newest holds until the next one comes.
-      const a = k ? at[rows[k - 1]] : start[i];
+      const a = k ? at[rows[k - 1]] : Math.max(start[i], model.ratesSince);
       const z = k + 1 < rows.length ? Math.min(at[rows[k]], stop) : stop;
       const value = rate[rows[k]];
       if (!(value > 0) || z <= a) continue;

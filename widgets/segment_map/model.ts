@@ -21,6 +21,7 @@ export const WAITS = 0xfffffffe; // in the place of an owner: the segment waits 
 export const NOBODY = 0;
 export const UNKNOWN = 0xffffffff;
 const INEXACT = 1;
+const RATE_WINDOW_S = 2; // a rate is of so long a time, as in tracker.py
 const NONE: readonly number[] = [];
 
 export type Scale = [t: number, text: string, kind: string, rule: string, sealed: number[], created: number[]];
@@ -199,6 +200,12 @@ export class SegmentModel {
   /** The samples of each segment, in order of time; a segment without one may have no list. */
   get samples(): readonly (readonly number[] | undefined)[] {
     return this.#known.rates;
+  }
+
+  /** Since when rates are known: the first sample says nothing of the time before an observer looked. */
+  get ratesSince(): number {
+    const { rates } = this.store.tables;
+    return rates.n ? rates.col.t[0] - RATE_WINDOW_S : 0;
   }
 
   /** Return `sampleAt` for many calls in a row. */

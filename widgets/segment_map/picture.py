@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from pravega_lab.observe.stream.fold import SegmentRow
 from pravega_lab.portable.words import plural
@@ -16,6 +17,8 @@ from .rows import tier_text
 
 TIERED = "in tier 2: edge below"
 EDGE = 4.0  # px
+STRETCHES_MAX = 1_000  # of colours within the rectangles
+T = TypeVar("T")
 Span = tuple[int, int] | None  # from when to when, where it is not the history's own
 WIDTH, HEIGHT = 900, 446
 LEFT, RIGHT = 46, 684
@@ -38,10 +41,20 @@ class Scene:
         self.stretches: dict[int, list[Stretch]] = {}
         for stretch in history.owners:
             self.stretches.setdefault(stretch.segment, []).append(stretch)
+        self.column_s = self._column_s()
+        self.rates_since_s = self.seconds(history.rates_since_ms)
         peak = max((rate for curve in self.curves.values() for _, rate in curve), default=0.0)
         self.target = next((rate for rate, name in self.thresholds if name == "target"), None)
         self.rate_top = 2 * self.target if self.target else max(peak, 1.0)
         self.strip_top = max(peak * 1.15, (self.target or 0) * 1.25, 1e-9)
+
+    def _column_s(self) -> float:
+        """Return how long a colour lasts at least, so that all of them are about `STRETCHES_MAX`."""
+        n = len(self.history.samples) if self.facts["colour"] == "rate" else len(self.history.owners)
+        if n <= STRETCHES_MAX:
+            return 0.0
+        lives = [self.seconds(row.end_ms) - self.seconds(row.start_ms) for row in self.history.rows]
+        return sum(lives) / STRETCHES_MAX
 
     def _curves(self) -> dict[int, list[tuple[float, float]]]:
         """Return for each segment its (t_s, rate), as far as it is known."""
@@ -60,14 +73,28 @@ class Scene:
             self.seconds(row.end_ms),
             [(self.seconds(row.start_ms), self.seconds(row.start_ms), "#ffffff")],
         )
-        for s in self.stretches.get(row.index, []):
-            start, until = self.seconds(s.start_ms), min(self.seconds(s.end_ms), end_s)
-            if until > start and s.state != "waits":
-                fill = (
-                    "url(#plab-hatch)" if s.reader is None else reader_colour(self.history.place_of(s.reader))
-                )
-                found += [(start, until, "#ffffff"), (start, until, fill)]
+        mine = [
+            (self.seconds(s.start_ms), min(self.seconds(s.end_ms), end_s), s.reader)
+            for s in self.stretches.get(row.index, [])
+            if s.state != "waits"
+        ]
+        for column in self._columns([piece for piece in mine if piece[1] > piece[0]]):
+            start, until = column[0][0], column[-1][1]
+            reader = max(column, key=lambda piece: piece[1] - piece[0])[2]
+            fill = "url(#plab-hatch)" if reader is None else reader_colour(self.history.place_of(reader))
+            found += [(start, until, "#ffffff"), (start, until, fill)]
         return found
+
+    def _columns(self, pieces: Iterable[tuple[float, float, T]]) -> Iterator[list[tuple[float, float, T]]]:
+        """Yield neighbouring pieces (from_s, to_s, ...) together, until they are wide enough to draw."""
+        column: list[tuple[float, float, T]] = []
+        for piece in pieces:
+            column.append(piece)
+            if piece[1] - column[0][0] >= self.column_s:
+                yield column
+                column = []
+        if column:
+            yield column
 
     def waiting(self, row: SegmentRow) -> list[tuple[float, float, str]]:
         """Return (from_s, to_s, words) of waiting: as logged, or until its group first reported it."""
@@ -110,13 +137,16 @@ class Scene:
         return self.hue(curve[-1][1]) if curve else NONE
 
     def heat(self, row: SegmentRow) -> list[tuple[float, float, str]]:
-        """Return stretches (from_s, to_s, colour) of the rate over the segment's life."""
+        """Return stretches (from_s, to_s, colour) of the rate over the segment's life, where it is known."""
         curve = self.curves.get(row.index, [])
         if self.facts["colour"] != "rate" or not curve:
             return []
-        stretches: list[tuple[float, float, str]] = []
-        for start, end, rate in self._lasting(row):
-            colour = self.hue(rate)
+        unknown_s = min(self.rates_since_s, self.seconds(row.end_ms))
+        start_s = self.seconds(row.start_ms)
+        stretches = [(start_s, unknown_s, NONE)] if unknown_s > start_s else []
+        for column in self._columns(self._lasting(row)):
+            start, end = column[0][0], column[-1][1]
+            colour = self.hue(_mean(column))
             if stretches and stretches[-1][2] == colour:
                 stretches[-1] = (stretches[-1][0], end, colour)
             elif end > start:
@@ -126,7 +156,7 @@ class Scene:
     def _lasting(self, row: SegmentRow) -> list[tuple[float, float, float]]:
         """Return (from_s, to_s, rate). A sample is the rate of the time before it; the last one stays."""
         curve, end_s = self.curves.get(row.index, []), self.seconds(row.end_ms)
-        starts = [self.seconds(row.start_ms), *(t for t, _ in curve[:-1])]
+        starts = [max(self.seconds(row.start_ms), self.rates_since_s), *(t for t, _ in curve[:-1])]
         ends = [*(min(t, end_s) for t, _ in curve[:-1]), end_s]
         return [(a, z, rate) for a, z, (_, rate) in zip(starts, ends, curve, strict=False)]
 
@@ -139,6 +169,14 @@ class Scene:
                 for part in range(first, last + 1):
                     parts[part] = max(parts[part], rate)
         return parts
+
+
+def _mean(column: Sequence[tuple[float, float, float]]) -> float:
+    """Return the mean rate of pieces (from_s, to_s, rate)."""
+    if len(column) == 1:
+        return column[0][2]
+    spans = [max(0.0, end - start) for start, end, _ in column]
+    return sum(span * rate for span, (_, _, rate) in zip(spans, column, strict=True)) / (sum(spans) or 1.0)
 
 
 def _y(key: float) -> float:

@@ -28,6 +28,7 @@ from pravega_lab.observe.journal.observations import (
     StreamSeen,
 )
 from pravega_lab.observe.stream.owners import Key, SegmentOwners
+from pravega_lab.observe.stream.tracker import RATE_WINDOW_MS
 
 SAMPLES_MAX = 100_000  # rates kept by a fold; older ones are dropped, and counted
 
@@ -162,6 +163,13 @@ class SegmentHistory:
         """Return the row of a segment, None if the journal does not know it."""
         index = self._index.get((stream, segment_id))
         return None if index is None else self.rows[index]
+
+    @property
+    def rates_since_ms(self) -> int | None:
+        """Return since when rates are known, None if none is: an observer may have come late, and dropped
+        measurements say nothing. The first sample is the rate of the time before it.
+        """
+        return self.samples[0].time_ms - RATE_WINDOW_MS if self.samples else None
 
     @property
     def active(self) -> list[SegmentRow]:

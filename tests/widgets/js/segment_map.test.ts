@@ -181,6 +181,19 @@ test("the strip shows the busiest segment of each pixel", () => {
   assert.deepEqual([0.5, 3, 8, 16].map(at), [50, 300, 300, 120]);
 });
 
+test("no rate is shown of the time before an observer looked", () => {
+  const model = new SegmentModel();
+  give(model.store, FORMATS, {
+    kind: "snapshot",
+    tables: { segments: [[0, 0, OPEN, 0, 1, UNKNOWN]], rates: [[0, 20, 50, 500, 0, 0]] },
+    facts: { rate_unit: "events/s", ticking: true, origin_ms: 0 },
+  });
+  const b = boxFor(0, 30_000, 30_000);
+  const columns = layout.busiest(model, b, layout.visible(model, b), 30);
+  const at = (s: number) => columns[Math.floor(b.x(1000 * s) - Math.floor(b.left))];
+  assert.deepEqual([3, 17, 19, 25].map(at), [0, 0, 50, 50]);
+});
+
 test("of very many open segments one per line of the gutter is kept", () => {
   const model = new SegmentModel();
   const rows = Array.from({ length: 1000 }, (_, i) => [i, 0, OPEN, i / 1000, (i + 1) / 1000, UNKNOWN]);

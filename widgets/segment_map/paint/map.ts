@@ -49,8 +49,10 @@ export function paintHeat(scene: Scene): void {
     ctx.fillRect(x, y, w, h);
     ctx.globalAlpha = model.isOpen(i, t) ? 1 : 0.72;
     // A sample is the rate of the time before it; the newest holds until the next one comes.
-    let lastX = Math.round(x);
     const right = Math.round(x + w);
+    let lastX = Math.min(right, Math.max(Math.round(x), Math.round(xOf(scene, model.ratesSince))));
+    ctx.fillStyle = b.theme.none;
+    ctx.fillRect(Math.round(x), y, lastX - Math.round(x), h);
     for (let k = 0; k < rows.length && lastX < right; k++) {
       const last = k + 1 === rows.length || at[rows[k + 1]] > t;
       const px = last ? right : Math.min(right, Math.round(xOf(scene, at[rows[k]])));
