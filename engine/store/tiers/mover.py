@@ -108,6 +108,7 @@ class Mover:
         self._tiered = tiered
         self._settings = settings
         self.life = life
+        self._began_at = tiered.sequence
         self._is_attached = self._is_marked = self._is_taken = False
         self._pass: Pass | None = None
         self._number = 0
@@ -241,8 +242,8 @@ class Mover:
         """Note what is in tier 2: the content of the marker, the owner, None if missing, and all names.
 
         Raises:
-            TierMismatch: It does not belong to this store, or is newer than it, or another store with its id
-                has taken it.
+            TierMismatch: It does not belong to this store, or is newer than what this life began with, or
+                another store with its id has taken it.
         """
         store_id = self._tiered.store_id
         is_cut = content is not None and marker(store_id).startswith(content)
@@ -251,7 +252,7 @@ class Mover:
         check_owner(taken_by, self._tiered)
         self._is_marked = content == marker(store_id)
         self._is_attached = True
-        self._learn(names, now_ms)
+        self._learn(names, now_ms, self._began_at)  # groups that came since are no proof
         if self._is_marked:  # else this is looked at before each try to write the marker, and is no success
             self._succeeded()
 
@@ -298,15 +299,15 @@ class Mover:
             TierMismatch: A snapshot is newer than this store, so another one wrote it.
         """
         self._succeeded()
-        self._learn(names, now_ms)
+        self._learn(names, now_ms, self._tiered.sequence)
 
-    def _learn(self, names: Sequence[str], now_ms: int) -> None:
+    def _learn(self, names: Sequence[str], now_ms: int, last: int) -> None:
         latest = max((found for name in names if (found := snapshot_sequence(name)) is not None), default=0)
-        if latest > self._tiered.sequence:
+        if latest > last:
             raise TierMismatch(
                 f"Tier 2 has a snapshot of the state after group {latest}, but the log in the folder of this"
-                f" store ends with group {self._tiered.sequence}: the folder is older than tier 2, or another"
-                " store uses it. Stop that store and give the folder that was used last, or an empty one and"
+                f" store ended with group {last}: the folder is older than tier 2, or another store"
+                " uses it. Stop that store and give the folder that was used last, or an empty one and"
                 " --tier2-rebuild."
             )
         self._sweep_ms = now_ms + self._settings.sweep_ms
@@ -402,6 +403,6 @@ def check_owner(found: Owner | None, tiered: Tiered) -> None:
         raise TierMismatch(
             "Another store with the id of this one has taken the folder in tier 2: one of them is a copy of"
             " the other, or was rebuilt from tier 2. Each would delete what the other moves there, so only"
-            " the one that took it last may continue. To continue here with what is in tier 2, stop that"
+            " the one that took it last may continue. To continue here with what is in tier 2, stop the other"
             " store, and give an empty --data folder and --tier2-rebuild."
         )

@@ -61,7 +61,7 @@ class Folder(FsspecObjects):
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
-        self.is_down = False
+        self.is_down = self.is_unread = False
         self.failure = OSError("tier 2 is down")  # what a write raises then
         self.unheard = 0  # the next so many writes of a snapshot succeed, and raise nevertheless
         self.late: list[list[str]] = []  # what the next lists show, in place of what there is
@@ -93,6 +93,8 @@ class Folder(FsspecObjects):
         return self.late.pop(0) if self.late else await super().names()
 
     async def read(self, name: str, start: int = 0, end: int | None = None) -> bytes:
+        if self.is_unread:
+            raise self.failure
         if self.gate is not None and name.startswith("chunk"):
             await self.gate.wait()
         return await super().read(name, start, end)
@@ -651,6 +653,34 @@ def test_a_running_store_stops_when_a_copy_of_it_has_taken_tier_2(tmp_path: Path
             assert storage.read("a", 1, 15).data == b"kept in the log"
 
     asyncio.run(story())
+
+
+def test_a_copy_whose_tier_2_was_down_as_the_original_went_on_is_refused(tmp_path: Path) -> None:
+    """The groups that it has taken in the meantime do not make it newer than tier 2."""
+
+    async def story() -> None:
+        async with store(tmp_path / "one") as one:
+            await one.submit(CreateSegment("a"), Append("a", b"x"))
+            await one.until_moved()
+            _copy(tmp_path, "one", "two")
+            await one.submit(Append("a", b"y" * 20_000))
+            await one.until(lambda: _has_latest_snapshot(one))
+        async with store(tmp_path / "two") as two:
+            two.objects.is_unread = True
+            for _ in range(10):
+                await two.submit(Append("a", b"z"))
+            two.objects.is_unread = False
+            await two.until(lambda: two.is_attached or two.running.done())
+            with pytest.raises(TierMismatch, match="is older than tier 2"):
+                two.running.result()
+        async with store(tmp_path / "one") as one:
+            assert await one.read("a") == b"x" + b"y" * 20_000
+
+    asyncio.run(story())
+
+
+def _has_latest_snapshot(life: Life) -> bool:
+    return [snapshot_sequence(name) for name in _snapshots(life.names())] == [life.tiered.sequence]
 
 
 def test_a_marker_that_was_cut_is_written_again_where_the_owner_is_this_store(tmp_path: Path) -> None:
