@@ -75,6 +75,10 @@ class History:
         every = tuple(dict.fromkeys((*self.cuts, *cuts)))
         return replace(self, cuts=every[-CUTS_REMEMBERED:])
 
+    def without_lives(self) -> History:
+        """Return the history without the lives, for a store that was restored from a backup."""
+        return replace(self, lives=(UNRECORDED_LIFE,))
+
     def with_life(self, life: str) -> History:
         """Return the history with the tag of one more life."""
         return replace(self, lives=(*self.lives, life)[-LIVES_REMEMBERED:])

@@ -403,6 +403,7 @@ def check_owner(found: Owner | None, tiered: Tiered) -> None:
         raise TierMismatch(
             "Another store with the id of this one has taken the folder in tier 2: one of them is a copy of"
             " the other, or was rebuilt from tier 2. Each would delete what the other moves there, so only"
-            " the one that took it last may continue. To continue here with what is in tier 2, stop the other"
+            " the one that took it last may continue. Give a store that was restored from a backup the"
+            " --tier2 that it was restored with. To continue here with what is in tier 2, stop the other"
             " store, and give an empty --data folder and --tier2-rebuild."
         )

@@ -26,6 +26,7 @@ from pravega_lab.engine.store.admin.log_scan import scan_logs, tail_of
 from pravega_lab.engine.store.admin.verify import Verdict, verify
 from pravega_lab.engine.store.log.disk import BACKUP_LIST, RealDisk
 from pravega_lab.engine.store.log.folder_lock import LOCK, open_private
+from pravega_lab.engine.store.log.history import HISTORY_NAME, encode_history, read_history
 from pravega_lab.engine.store.storage.recovery import open_storage
 from pravega_lab.engine.store.storage.tiered import Tiered
 from pravega_lab.errors import BadInputError, CorruptStoreError, StoreFullError
@@ -171,8 +172,21 @@ def _fill(
     with FrozenFolder(unfinished) as restored:
         verdict = _require_sound(verify(restored), unfinished)
         store_id = Tiered(open_storage(restored)).store_id
+    _forget_lives(unfinished)
     restore_chunks(folder, chunks, store_id, tier2, options)
     return verdict.with_all_chunks()
+
+
+def _forget_lives(unfinished: Path) -> None:
+    """Keep the restored store from tier 2 of the other, which may still be in the life that is recorded."""
+    disk = RealDisk(unfinished)
+    try:
+        history = read_history(disk)
+        if history.without_lives() != history:
+            asyncio.run(disk.write_file(HISTORY_NAME, encode_history(history.without_lives())))
+    finally:
+        disk.close()
+    (unfinished / LOCK).unlink(missing_ok=True)
 
 
 def check_backup(backup: FrozenFolder) -> Verdict:

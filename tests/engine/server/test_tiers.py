@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from pravega_lab import admin
 from pravega_lab.engine.server.connection import SegmentStoreProtocol
 from pravega_lab.engine.server.monitoring.health import health_of
 from pravega_lab.engine.server.runner import StoreRunner
@@ -681,6 +682,34 @@ def test_a_copy_whose_tier_2_was_down_as_the_original_went_on_is_refused(tmp_pat
 
 def _has_latest_snapshot(life: Life) -> bool:
     return [snapshot_sequence(name) for name in _snapshots(life.names())] == [life.tiered.sequence]
+
+
+def test_a_restored_store_cannot_take_the_tier_2_of_the_store_that_still_runs(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with store(tmp_path / "one") as one:
+            await one.submit(CreateSegment("a"), Append("a", b"x"))
+            await one.until(lambda: _has_latest_snapshot(one))
+            await asyncio.to_thread(_back_up_and_restore, tmp_path)
+            for tier2, is_refused in (("one/tier2", True), ("new", False)):
+                (tmp_path / "two" / "tier2").unlink(missing_ok=True)
+                (tmp_path / "two" / "tier2").symlink_to(tmp_path / tier2)
+                async with store(tmp_path / "two") as two:
+                    await two.until(lambda two=two: two.is_attached or two.running.done())  # type: ignore[misc]
+                    if is_refused:
+                        with pytest.raises(TierMismatch, match="that it was restored with"):
+                            two.running.result()
+                    else:
+                        assert await two.read("a") == b"x"
+            await one.submit(Append("a", b"y"))
+            await one.until_moved()
+            assert await one.read("a") == b"xy"
+
+    asyncio.run(story())
+
+
+def _back_up_and_restore(tmp_path: Path) -> None:
+    admin.backup(tmp_path / "one" / "data", tmp_path / "backup", tier2=str(tmp_path / "one" / "tier2"))
+    admin.restore(tmp_path / "backup", tmp_path / "two" / "data", tier2=str(tmp_path / "new"))
 
 
 def test_a_marker_that_was_cut_is_written_again_where_the_owner_is_this_store(tmp_path: Path) -> None:
