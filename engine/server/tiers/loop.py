@@ -6,12 +6,12 @@ import asyncio
 import contextlib
 import errno
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pravega_lab.portable.waiting import wait_for
 
 from ...store.errors import StoreFailed, TierMismatch
-from ...store.log.chunks import MARKER, OWNER, Chunk, Piece, checksums_of, owner_in
+from ...store.log.chunks import MARKER, OWNER, Chunk, Piece, checksums_of, is_chunk, marker, owner_in
 from ...store.log_fields import log_fields
 from ...store.storage.storage import Ticket
 from ...store.storage.tiered import Tiered
@@ -40,6 +40,13 @@ ADVICE = (
     "What has not moved stays in the log. The store reads --tier2-options and credentials when it starts: if"
     " they are wrong or have expired, start the store again with the right ones"
 )
+MISSING = (
+    "at least %d chunks that segments need are missing in tier 2, %r for example: they were deleted there, or"
+    " tier 2 was replaced by an older copy. Reads that need them fail. Restore them from a copy: the command"
+    " 'pravega-lab admin verify' with --tier2 names them all"
+)
+LOOKED_FOR_MAX = 100
+"""Objects that a list does not show are looked for one by one. A late list may lack many."""
 READ_BYTES_MAX = 1 << 20
 """Bytes of the log that are read in one turn of the event loop."""
 
@@ -138,7 +145,9 @@ class TierLoop:
                 except FileNotFoundError:
                     content = None
                 taken_by = owner_in(await objects.look(OWNER))
-                mover.attached(content, taken_by, await objects.names(), self._now_ms())
+                names = await objects.names()
+                mover.attached(content, taken_by, names, self._now_ms())
+                await self._look_for_missing(names)
             case WriteMarker():
                 await objects.write(MARKER, step.data)
                 mover.marked()
@@ -163,6 +172,24 @@ class TierLoop:
                 names = await objects.names()
                 await self._check_folder()  # the objects of another store are not to be deleted
                 mover.listed(names, self._now_ms())
+                await self._look_for_missing(names)
+
+    async def _look_for_missing(self, listed: Sequence[str]) -> None:
+        """Report what has to be in tier 2 and is not, as after a restore of tier 2 from an older copy.
+
+        A list may be late, so what is not in it is looked for by its name.
+        """
+        found = set(listed)
+        missing: list[str] = []
+        for name in [name for name in self.mover.needed if name not in found][:LOOKED_FOR_MAX]:
+            try:
+                await self._objects.size(name)
+            except FileNotFoundError:
+                missing.append(name)
+        if missing and await self._objects.look(MARKER) == marker(self.tiered.store_id):
+            self.mover.missing(missing)
+            if chunks := [name for name in missing if is_chunk(name)]:
+                log.error(MISSING, len(chunks), chunks[0], extra=log_fields("tier2_missing"))
 
     async def _check_folder(self) -> None:
         try:

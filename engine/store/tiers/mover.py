@@ -269,9 +269,10 @@ class Mover:
     def lost(self) -> None:
         """Note that the owner is not what this life wrote. A write of an earlier life was late, for example.
 
-        It is written again if no other store has taken the folder.
+        It is written again if no other store has taken the folder. Then the objects there are listed again.
         """
         self._is_taken = False
+        self._sweep_ms = 0
 
     def moved(self) -> None:
         """Note that an upload is recorded in the log, or that nothing was left to upload."""
@@ -300,6 +301,17 @@ class Mover:
         """
         self._succeeded()
         self._learn(names, now_ms, self._tiered.sequence)
+
+    @property
+    def needed(self) -> list[str]:
+        """Return the names of the objects that have to be in tier 2: snapshots and chunks."""
+        return [*self._old_snapshots, *(chunk.name for chunk in self._tiered.chunks())]
+
+    def missing(self, names: Sequence[str]) -> None:
+        """Note which objects are missing in tier 2. A snapshot is stored again."""
+        kept = [name for name in self._old_snapshots if name not in names]
+        if kept != self._old_snapshots:
+            self._old_snapshots, self._stored_sequence = kept, -1
 
     def _learn(self, names: Sequence[str], now_ms: int, last: int) -> None:
         latest = max((found for name in names if (found := snapshot_sequence(name)) is not None), default=0)

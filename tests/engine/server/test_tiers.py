@@ -712,6 +712,35 @@ def _back_up_and_restore(tmp_path: Path) -> None:
     admin.restore(tmp_path / "backup", tmp_path / "two" / "data", tier2=str(tmp_path / "new"))
 
 
+def test_a_tier_that_was_replaced_by_an_older_copy_is_reported_and_has_a_snapshot_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    tier2, older = tmp_path / "tier2", tmp_path / "older"
+
+    async def story() -> None:
+        async with store(tmp_path) as life:
+            await life.submit(CreateSegment("a"), Append("a", b"x" * 20_000))
+            await life.until(lambda: _has_latest_snapshot(life))
+            shutil.copytree(tier2, older)
+        async with store(tmp_path) as life:
+            await life.submit(Append("a", b"y" * 20_000))
+            await life.until(lambda: _has_latest_snapshot(life))
+            lost = sorted({path.name for path in tier2.glob("chunk-*")} - {p.name for p in older.iterdir()})
+            tier2.rename(tmp_path / "newer")
+            older.rename(tier2)
+            await life.until(lambda: f"are missing in tier 2, {lost[0]!r} for example" in caplog.text)
+            await life.until(lambda: _has_latest_snapshot(life))
+            caplog.clear()
+        async with store(tmp_path) as life:
+            await life.until(lambda: lost[0] in caplog.text)
+            for name in lost:
+                shutil.copyfile(tmp_path / "newer" / name, tier2 / name)
+            assert await life.read("a") == b"x" * 20_000 + b"y" * 20_000
+
+    with caplog.at_level(logging.ERROR):
+        asyncio.run(story())
+
+
 def test_a_marker_that_was_cut_is_written_again_where_the_owner_is_this_store(tmp_path: Path) -> None:
     async def story() -> None:
         path = tmp_path / "tier2" / "store"
