@@ -114,7 +114,8 @@ def read_history(disk: Disk) -> History:
             f"The file {HISTORY_NAME!r} of the store is damaged at offset 0 (checksum). It says whether the"
             " store was stopped in order. Restore the folder from a copy, or delete this file: the store then"
             " opens as after a crash. A damaged end of the log is then taken for a torn one, and nothing"
-            " shows whether the newest log file is missing."
+            " shows whether the newest log file is missing. Of a store with tier 2, delete the object 'owner'"
+            " there, too, if no copy of this store uses it."
         )
     (stop, cuts, *rest), _ = values.decode(body)  # version 1 ends with the cuts, version 2 with the file
     return History(None if stop is None else Stop(*stop), tuple(Cut(*cut) for cut in cuts), *rest)

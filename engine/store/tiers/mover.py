@@ -417,5 +417,6 @@ def check_owner(found: Owner | None, tiered: Tiered) -> None:
             " the other, or was rebuilt from tier 2. Each would delete what the other moves there, so only"
             " the one that took it last may continue. Give a store that was restored from a backup the"
             " --tier2 that it was restored with. To continue here with what is in tier 2, stop the other"
-            " store, and give an empty --data folder and --tier2-rebuild."
+            " store, and give an empty --data folder and --tier2-rebuild. If there is no other store, and the"
+            " file 'history' of this one was deleted, delete the object 'owner' in tier 2."
         )

@@ -712,6 +712,24 @@ def _back_up_and_restore(tmp_path: Path) -> None:
     admin.restore(tmp_path / "backup", tmp_path / "two" / "data", tier2=str(tmp_path / "new"))
 
 
+def test_a_store_without_its_history_continues_when_the_owner_is_deleted_too(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with store(tmp_path) as life:
+            await life.submit(CreateSegment("a"), Append("a", b"x" * 20_000))
+            await life.until_moved()
+            await life.submit(Append("a", b"in the log"))
+        (tmp_path / "data" / "history").unlink()
+        async with store(tmp_path) as life:
+            with pytest.raises(TierMismatch, match=r"was deleted, delete the object 'owner'"):
+                await life.running
+        (tmp_path / "tier2" / "owner").unlink()
+        async with store(tmp_path) as life:
+            await life.until_moved()
+            assert await life.read("a") == b"x" * 20_000 + b"in the log"
+
+    asyncio.run(story())
+
+
 def test_a_tier_that_was_replaced_by_an_older_copy_is_reported_and_has_a_snapshot_again(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
