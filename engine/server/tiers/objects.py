@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 
 from pravega_lab.errors import BadInputError, MissingExtraError
 
-from ...store.log.chunks import MARKER, OWNER, marker, owner_in
+from ...store.log.chunks import MARKER, OWNER, is_chunk, marker, owner_in
 from ...store.storage.tiered import Tiered
 from ...store.tiers.mover import check_owner
 from .threads import DaemonThreads
@@ -91,7 +91,8 @@ async def take_folder(objects: Objects, tiered: Tiered, data: bytes) -> None:
 class FsspecObjects:
     """Objects in a file system of fsspec. Its calls block, so threads make them.
 
-    Reads have threads of their own: an upload that takes long delays no reader.
+    Reads of chunks have threads of their own: an upload that takes long delays no reader, and many readers
+    delay no step of moving.
 
     Args:
         url: The folder, for example ``s3://bucket/lab`` or a path.
@@ -131,7 +132,8 @@ class FsspecObjects:
 
     async def read(self, name: str, start: int = 0, end: int | None = None) -> bytes:
         """See Objects."""
-        return await self._run(self._reads, lambda: self._read(name, start, end))
+        threads = self._reads if is_chunk(name) else self._writes  # steps of moving read the other objects
+        return await self._run(threads, lambda: self._read(name, start, end))
 
     async def size(self, name: str) -> int:
         """See Objects."""

@@ -8,6 +8,7 @@ import logging
 import shutil
 import subprocess
 import sys
+import threading
 import time
 import uuid
 from argparse import ArgumentParser
@@ -757,6 +758,23 @@ def test_a_tier_that_was_replaced_by_an_older_copy_is_reported_and_has_a_snapsho
 
     with caplog.at_level(logging.ERROR):
         asyncio.run(story())
+
+
+def test_segments_move_while_readers_wait_for_tier_2(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with store(tmp_path) as life:
+            await life.submit(CreateSegment("a"), Append("a", b"x"))
+            await life.until_moved()
+            answer = threading.Event()
+            try:
+                for _ in range(10):
+                    life.objects._reads.submit(answer.wait)
+                await life.submit(Append("a", b"y"))
+                await life.until_moved()
+            finally:
+                answer.set()
+
+    asyncio.run(story())
 
 
 def test_a_marker_that_was_cut_is_written_again_where_the_owner_is_this_store(tmp_path: Path) -> None:
