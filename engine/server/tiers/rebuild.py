@@ -99,13 +99,14 @@ async def _record_lives(disk: Disk, objects: Objects) -> None:
 
 
 async def refuse_other_store(disk: Disk, objects: Objects) -> None:
-    """Refuse an empty folder if tier 2 already has a store.
+    """Refuse a folder without a store if tier 2 already has one. A rebuild that failed may have left
+    `HISTORY_NAME` there.
 
     Raises:
         TierMismatch: It has one. Its chunks would otherwise seem to belong to no segment. Or its object
             `MARKER` is none of a store.
     """
-    if disk.files():
+    if any(name != HISTORY_NAME for name in disk.files()):
         return
     try:
         store_id = store_in(await objects.read(MARKER))
@@ -114,8 +115,8 @@ async def refuse_other_store(disk: Disk, objects: Objects) -> None:
     if store_id is None:
         raise TierMismatch(FOREIGN_MARKER)
     raise TierMismatch(
-        f"The folder in tier 2 belongs to store {store_id.hex()}, and the --data folder is empty. Give the"
-        " folder of that store, or --tier2-rebuild to rebuild it from tier 2, or another --tier2."
+        f"The folder in tier 2 belongs to store {store_id.hex()}, and the --data folder has no store. Give"
+        " the folder of that store, or --tier2-rebuild to rebuild it from tier 2, or another --tier2."
     )
 
 

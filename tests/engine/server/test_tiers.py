@@ -30,7 +30,7 @@ from pravega_lab.engine.server.tiers import reads
 from pravega_lab.engine.server.tiers.objects import FsspecObjects
 from pravega_lab.engine.server.tiers.rebuild import rebuild, refuse_other_store
 from pravega_lab.engine.simulation.store.tier import read_whole
-from pravega_lab.engine.store.errors import CorruptStoreError, TierMismatch
+from pravega_lab.engine.store.errors import CorruptStoreError, DiskFull, TierMismatch
 from pravega_lab.engine.store.log.chunks import (
     BLOCK_BYTES,
     Chunk,
@@ -500,6 +500,32 @@ def test_a_store_is_rebuilt_from_tier_2_and_what_is_left_of_its_log(tmp_path: Pa
 
     asyncio.run(story(lose_log=False))
     asyncio.run(story(lose_log=True))
+
+
+def test_no_store_begins_where_a_rebuild_found_no_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> None:
+        async with store(tmp_path) as life:
+            await life.submit(CreateSegment("a"), Append("a", b"x"))
+            await life.until(lambda: _has_latest_snapshot(life))
+        write = RealDisk.write_file
+
+        async def in_little_room(self: RealDisk, name: str, data: bytes) -> None:
+            if name.startswith("snapshot"):
+                raise DiskFull(OSError(errno.ENOSPC, "No space left on device"))
+            await write(self, name, data)
+
+        monkeypatch.setattr(RealDisk, "write_file", in_little_room)
+        disk, objects = RealDisk(tmp_path / "other"), Folder(str(tmp_path / "tier2"))
+        with closing(disk), closing(objects):
+            with pytest.raises(DiskFull):
+                await rebuild(disk, objects)
+            assert list(disk.files()) == ["history"]
+            with pytest.raises(TierMismatch, match="or --tier2-rebuild to rebuild it"):
+                await refuse_other_store(disk, objects)
+
+    asyncio.run(story())
 
 
 def test_a_snapshot_stays_when_an_upload_of_the_same_state_failed_before(tmp_path: Path) -> None:
