@@ -37,6 +37,14 @@ class SourceTask(Protocol):
     def has_data_ended(self) -> bool:
         """Has the subtask sent the end of its data?"""
 
+    @property
+    def has_room(self) -> bool:
+        """Does every output have room?"""
+
+    @property
+    def blocked_ms(self) -> int:
+        """How long an output had no room."""
+
     def now_ms(self) -> int:
         """Return the job's time in ms."""
 
@@ -157,6 +165,7 @@ class SourceInput:
         self, subtask: SourceTask, operator: SourceOperator, rendezvous: Rendezvous | UnmetTriggers
     ) -> None:
         self._subtask, self._operator = subtask, operator
+        operator.blocked_ms = lambda: subtask.blocked_ms
         self._is_available = True
         self._waiting: asyncio.Task[None] | None = None
         self.rendezvous = rendezvous
@@ -236,11 +245,15 @@ class SourceInput:
         self._subtask.wake()
 
     def next_deadline_ms(self) -> int | None:
-        """Return when splits may become idle, or None."""
-        return None if self._subtask.has_data_ended else self._operator.next_idle_check_ms()
+        """Return when splits may become idle, 0 if the watermark has a new limit, or None."""
+        if self._subtask.has_data_ended:
+            return None
+        if self._operator.has_limit:
+            return 0
+        return self._operator.next_idle_check_ms() if self._subtask.has_room else None
 
     async def on_time(self, now_ms: int) -> None:
-        """Mark silent splits idle."""
+        """Mark silent splits idle, and emit what a new limit allows."""
         self._operator.check_idle()
         await self._subtask.chain.drain(0)
 

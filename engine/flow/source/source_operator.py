@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -79,7 +79,8 @@ class WatermarkReports:
 class SourceOperator(_SourceHead):
     """Run a reader at the head of a chain, with its state and watermarks.
 
-    It is the reader's output and context.
+    It is the reader's output and context. It does not poll while an output has no room, so this time does not
+    count for `WatermarkStrategy.idle_after_ms`: splits would be idle that have records.
     """
 
     def __init__(self, source: Source[Any, Any], strategy: WatermarkStrategy | None) -> None:
@@ -88,6 +89,7 @@ class SourceOperator(_SourceHead):
         self._reports = WatermarkReports() if source.limits_watermarks and has_times else None
         if self._reports is not None:
             self._watermarks.limit_ms = MIN_TIMESTAMP_MS
+        self.blocked_ms: Callable[[], int] = lambda: 0  # set by `SourceInput`: how long an output had no room
         self._emitted = 0
         self._cuts: dict[
             int, tuple[int, int]
@@ -111,7 +113,7 @@ class SourceOperator(_SourceHead):
 
     def _note_assigned(self, splits: Sequence[Any]) -> None:
         names = [getattr(split, "split_id", str(split)) for split in splits]
-        self._watermarks.assigned(names, self.context.now_ms())
+        self._watermarks.assigned(names, self._polled_ms())
         if self._reports is not None:
             self._reports.begun += names
         self._tell()
@@ -164,17 +166,17 @@ class SourceOperator(_SourceHead):
     def emit(self, batch: Batch, split_id: str | None = None) -> None:
         """Emit records; see `sources.ReaderOutput`."""
         self._emitted += batch.num_rows
-        self.context.output.emit(self._watermarks.on_batch(batch, split_id, self.context.now_ms()))
+        self.context.output.emit(self._watermarks.on_batch(batch, split_id, self._polled_ms()))
         self._tell()
 
     def emit_watermark(self, watermark: Watermark, split_id: str | None = None) -> None:
         """Emit the source's own watermark; see `sources.ReaderOutput`."""
-        self._watermarks.on_watermark(watermark, split_id, self.context.now_ms())
+        self._watermarks.on_watermark(watermark, split_id, self._polled_ms())
         self._tell()
 
     def mark_idle(self, split_id: str | None = None) -> None:
         """Mark a split, or the source, as idle; see `sources.ReaderOutput`."""
-        self._watermarks.mark_idle(split_id, self.context.now_ms())
+        self._watermarks.mark_idle(split_id, self._polled_ms())
         self._tell()
 
     def release_split(self, split_id: str) -> None:
@@ -186,14 +188,21 @@ class SourceOperator(_SourceHead):
         """Mark silent splits idle, and tell what a new limit allows."""
         if self._reports is not None:
             self._reports.has_limit = False
-        self._watermarks.check_idle(self.context.now_ms())
+        self._watermarks.check_idle(self._polled_ms())
         self._tell()
 
+    @property
+    def has_limit(self) -> bool:
+        """Return whether `check_idle` has to act on a new limit."""
+        return self._reports is not None and self._reports.has_limit
+
     def next_idle_check_ms(self) -> int | None:
-        """Return when splits may become idle, 0 if there is a new limit, or None."""
-        if self._reports is not None and self._reports.has_limit:
-            return 0
-        return self._watermarks.next_check_ms()
+        """Return when splits may become idle if the outputs have room until then, or None."""
+        at_ms = self._watermarks.next_check_ms()
+        return None if at_ms is None else at_ms + self.blocked_ms()
+
+    def _polled_ms(self) -> int:
+        return self.context.now_ms() - self.blocked_ms()
 
     def _tell(self) -> None:
         for news in self._watermarks.news():

@@ -128,6 +128,7 @@ class Subtask:
         self.now_ms = now_ms
         self.chain: Chain
         self.records_out = 0
+        self.blocked_ms = 0  # how long an output had no room
         self.state = Life.DEPLOYING
         self._gateway, self._observer = gateway, observer
         self._writers = [(writer, edge_tags[n]) for n, writer in enumerate(writers)]
@@ -158,6 +159,11 @@ class Subtask:
     def has_data_ended(self) -> bool:
         """Return whether the subtask has processed all its data."""
         return self.final.has_data_ended
+
+    @property
+    def has_room(self) -> bool:
+        """Return whether every output has room."""
+        return all(channel.has_room for channel in self._outputs)
 
     def observe(self, observation: Observation) -> None:
         """Report to the observer."""
@@ -260,7 +266,7 @@ class Subtask:
             return await self.input.step()
 
     def _may_process(self) -> bool:
-        return self._suspended_for is None and all(channel.has_room for channel in self._outputs)
+        return self._suspended_for is None and self.has_room
 
     def _may_close(self) -> bool:
         """Return whether all data is done, consumers have it, and the final checkpoint is complete.
@@ -283,7 +289,15 @@ class Subtask:
         if deadline_ms is not None:
             delay_s = max(0, deadline_ms - self.now_ms()) / 1000
             self._timer = asyncio.get_running_loop().call_later(delay_s, self._wake.set)
-        await self._wake.wait()
+        if self.has_room:
+            await self._wake.wait()
+        else:
+            await self._blocked(self._wake)
+
+    async def _blocked(self, until: asyncio.Event) -> None:
+        since_ms = self.now_ms()
+        await until.wait()
+        self.blocked_ms += self.now_ms() - since_ms
 
     def _next_deadline_ms(self) -> int | None:
         times = [self.chain.next_timer_ms(), self.input.next_deadline_ms()]
@@ -332,7 +346,7 @@ class Subtask:
                 if self._failure is not None:
                     raise self._failure
                 self._room.clear()
-                await self._room.wait()
+                await self._blocked(self._room)
             size = min(channel.room, most)
             channel.put(batch if size == batch.num_rows else batch.slice(at, at + size))
             at += size

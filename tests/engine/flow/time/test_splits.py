@@ -10,6 +10,7 @@ import pytest
 from pravega_lab.engine.flow.batch import Batch
 from pravega_lab.engine.flow.elements import Watermark, WatermarkStatus
 from pravega_lab.engine.flow.graph.stream import StreamEnvironment
+from pravega_lab.engine.flow.master.config import JobConfig
 from pravega_lab.engine.flow.operators.functions import count
 from pravega_lab.engine.flow.operators.operator import Operator
 from pravega_lab.engine.flow.operators.windows import TumblingWindows
@@ -43,6 +44,46 @@ def test_no_split_of_a_savepoint_is_late_in_a_job_with_fewer_readers(parallelism
         await job.wait()
 
     virtual.run(story)
+    assert sum(row["value"] for row, _ in got) == len(rows)
+
+
+class Alternating(RowsSource):
+    """Two splits, whose batches one reader emits in turn."""
+
+    def create_reader(self, context: ReaderContext) -> RowsReader:
+        reader = super().create_reader(context)
+        poll = reader.poll_next
+
+        def start() -> None:
+            context.send_split_request()
+            context.send_split_request()
+
+        def poll_next(output: ReaderOutput) -> InputStatus:
+            reader.splits.rotate()
+            return poll(output)
+
+        setattr(reader, "start", start)  # noqa: B010
+        setattr(reader, "poll_next", poll_next)  # noqa: B010
+        return reader
+
+
+class Slow(Operator):
+    """Takes 50 ms for a batch."""
+
+    async def process_batch(self, batch: Batch, input: int) -> None:
+        await asyncio.sleep(0.05)
+        self.context.output.emit(batch)
+
+
+@pytest.mark.parametrize("capacity", [5, 7], ids=["before a batch", "within a batch"])
+def test_no_split_is_idle_while_the_output_of_its_reader_is_full(capacity: int) -> None:
+    rows = [{"k": 0, "at": 10 * (n % 100)} for n in range(200)]  # both splits have all times
+    virtual, env, got = Virtual(), StreamEnvironment(), []
+    source = Alternating(rows, splits=2, batch_rows=5)
+    read = env.from_source(source, WatermarkStrategy("at", idle_after_ms=30))
+    keyed = read.rebalance().transform("slow", Slow).key_by("k")
+    collect(keyed.window(TumblingWindows(20)).aggregate(count()).uid("windows"), got)
+    virtual.finish(env, JobConfig(None, channel_capacity=capacity))
     assert sum(row["value"] for row, _ in got) == len(rows)
 
 
