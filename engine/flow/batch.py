@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, time, timedelta
 from enum import IntEnum
 from itertools import chain
+from numbers import Real
 from typing import Any
 
 from pravega_lab.errors import BadInputError
@@ -243,8 +244,7 @@ def _to_arrow(rows: Sequence[Row]) -> pa.RecordBatch:
 
 def _may_change(kind: pa.DataType) -> bool:
     """Return whether Arrow makes this type also of values that do not fit, and changes them."""
-    is_time = pa.types.is_date(kind) or pa.types.is_timestamp(kind)
-    return bool(is_time or pa.types.is_binary(kind) or pa.types.is_nested(kind))
+    return bool(pa.types.is_temporal(kind) or pa.types.is_binary(kind) or pa.types.is_nested(kind))
 
 
 def _sort_of(value: object) -> str:
@@ -255,14 +255,29 @@ def _sort_of(value: object) -> str:
             return "dates"
         case str():
             return "texts"
+        case time():
+            return "times"
+        case timedelta():
+            return "durations"
+        case Real():
+            return "numbers"
     return "bytes"
+
+
+def _lost_of(value: object) -> str | None:
+    """Return what a column of rows does not hold of a time, a date or a duration, or None."""
+    if isinstance(value, time) and value.tzinfo:
+        return "the zone of a time"
+    # Dates and durations of pandas are subclasses of those of Python.
+    return "nanoseconds" if getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0) else None
 
 
 def _refuse_changed(column: str, values: Iterable[Any], kind: pa.DataType) -> None:
     """Refuse values that Arrow would change.
 
     Dicts with different fields would be filled up with the fields of each other, texts among bytes would
-    become bytes, and of dates with a time among others the time or the zone would be lost.
+    become bytes, and numbers among durations would become durations. Of dates with a time among others the
+    time or the zone would be lost, and of others a part that Arrow does not take from rows.
     """
     found = [value for value in values if value is not None]
     if pa.types.is_struct(kind):
@@ -282,7 +297,13 @@ def _refuse_changed(column: str, values: Iterable[Any], kind: pa.DataType) -> No
         # Of texts and bytes in one list, Arrow takes the type of the first.
         if _may_change(inner) or pa.types.is_string(inner):
             _refuse_changed(column, chain.from_iterable(found), inner)
-    elif pa.types.is_timestamp(kind) or len({*map(type, found)}) > 1:
+    elif pa.types.is_temporal(kind) or len({*map(type, found)}) > 1:
+        for value in found:
+            if lost := _lost_of(value):
+                raise BadInputError(
+                    f"a column of rows does not hold {lost}, but {column!r} has {value!r:.60}: "
+                    "drop this part, or give it another column"
+                )
         sorts = {_sort_of(value): value for value in found}
         if len(sorts) > 1:
             raise BadInputError(

@@ -8,10 +8,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import time as time_of_day
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from pravega_lab.cli import main
@@ -915,11 +917,28 @@ def test_dicts_of_different_fields_in_a_column_are_refused(first: Any, second: A
             datetime(2026, 1, 1, 5, tzinfo=UTC),
             "dates with a time and dates with a time and a zone",
         ),
+        (timedelta(seconds=1), 1, "durations and numbers"),
+        (time_of_day(5), 1, "times and numbers"),
+        (date(2026, 1, 1), 1, "dates and numbers"),
     ],
 )
 def test_values_that_a_column_would_change_are_refused(first: Any, second: Any, words: str) -> None:
     for values in ([first, None, second], [[first, second]]):
         with pytest.raises(BadInputError, match=f"a column has one type, but 'a' has {words} "):
+            _ = Batch.of_rows([{"a": value} for value in values]).arrow
+
+
+@pytest.mark.parametrize(
+    ("value", "lost"),
+    [
+        (time_of_day(5, tzinfo=UTC), "the zone of a time"),
+        (pd.Timestamp(1), "nanoseconds"),
+        (pd.Timedelta(1), "nanoseconds"),
+    ],
+)
+def test_values_of_which_a_column_would_lose_a_part_are_refused(value: Any, lost: str) -> None:
+    for values in ([None, value], [[value]], [{"x": value}]):
+        with pytest.raises(BadInputError, match=f"a column of rows does not hold {lost}, but 'a' has "):
             _ = Batch.of_rows([{"a": value} for value in values]).arrow
 
 
