@@ -268,10 +268,17 @@ class Job:
     # -- for views and faults ------------------------------------------------------------------------------
 
     def fail_subtask(self, subtask: SubtaskId, error: BaseException) -> None:
-        """Fail a subtask as if one of its operators had raised ``error``."""
-        task = self.master.executions[subtask].handle
-        if task is not None:
-            task.fail(error)
+        """Fail a subtask as if one of its operators had raised ``error``.
+
+        Raises:
+            BadInputError: the job has no such subtask.
+        """
+        execution = self.master.executions.get(subtask)
+        if execution is None:
+            known = ", ".join(map(str, self.graph.subtasks()))
+            raise BadInputError(f"the job has no subtask {subtask}; its subtasks are {known}")
+        if execution.handle is not None:
+            execution.handle.fail(error)
 
     def subtask_lost(self, subtask: SubtaskId, attempt: int, error: BaseException) -> None:
         """Fail an attempt that cannot report itself, because the place where it ran is gone."""

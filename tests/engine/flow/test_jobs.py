@@ -609,6 +609,19 @@ def test_a_job_that_has_ended_refuses_savepoints_and_leaves_no_folder() -> None:
     virtual.run(story)
 
 
+def test_a_subtask_that_the_job_does_not_have_cannot_fail() -> None:
+    virtual = Virtual()
+    job = virtual.job(word_counts(virtual, 1, endless(WORDS)))
+
+    async def story() -> None:
+        await job.start()
+        with pytest.raises(BadInputError, match=r"no subtask nobody\[7\]; its subtasks are .*\[0\]"):
+            job.fail_subtask(SubtaskId("nobody", 7), ValueError("broken"))
+        await job.cancel()
+
+    virtual.run(story)
+
+
 def test_the_folder_of_a_refused_savepoint_can_be_used_again() -> None:
     virtual = Virtual()
 
