@@ -303,13 +303,20 @@ class PravegaStreamReader(_Slices, SupportsTriggerAvailableNow, DataSourceStream
         self._frozen: Cuts | None = None
         self._seen: Cuts | None = None
 
+    @property
+    def _ends_at_cut(self) -> bool:
+        return self._options.end_stream_cut not in (None, UNBOUNDED, LATEST)
+
     def initialOffset(self) -> dict[str, Any]:
         """Return the offset of a new query. Spark asks twice before the first batch and gets the same one."""
         if self._first is None:
             self._ensure_streams()
             wanted = self._options.start_stream_cut or LATEST
-            wanted = EARLIEST if wanted == UNBOUNDED else wanted
-            self._first = initial({view.name: view.resolve(wanted) for view in self._views()})
+            if wanted == LATEST and self._frozen and not self._ends_at_cut:
+                self._first = initial(self._frozen)  # the tail has moved since then
+            else:
+                wanted = EARLIEST if wanted == UNBOUNDED else wanted
+                self._first = initial({view.name: view.resolve(wanted) for view in self._views()})
         return self._first
 
     def getDefaultReadLimit(self) -> ReadLimit:
@@ -318,7 +325,8 @@ class PravegaStreamReader(_Slices, SupportsTriggerAvailableNow, DataSourceStream
         return ReadMaxBytes(limit) if limit else ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Fix the current tail as the end of this run."""
+        """Fix the current tail as the end of this run. Spark calls this before `initialOffset`."""
+        self._ensure_streams()
         self._frozen = self._newest()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
@@ -349,11 +357,10 @@ class PravegaStreamReader(_Slices, SupportsTriggerAvailableNow, DataSourceStream
 
     def _check_end(self, start: Cuts, target: Cuts) -> None:
         """Refuse an end before the start. Reading would resume there, and repeat events or leave some out."""
-        has_end = self._options.end_stream_cut not in (None, UNBOUNDED, LATEST)
         for view in self._views():
             if view.is_before(target[view.name], start[view.name]):
                 position, end = (StreamCut(view.name, cuts[view.name]) for cuts in (start, target))
-                if has_end:
+                if self._ends_at_cut:
                     raise BadInputError(
                         f"'end_stream_cut' lies before the position of the query, which is {position}. "
                         f"Pass a later cut, or leave the option out. To read events again, {NEW_CHECKPOINT}"

@@ -203,6 +203,29 @@ def test_an_end_before_the_position_of_a_query_is_refused(new_stream: Any) -> No
         end_of_batch(end_of_batch(position), **end)
 
 
+@pytest.mark.parametrize("end", ["unbounded", "latest"])
+def test_available_now_begins_at_the_tail_at_which_it_ends(end: str, new_stream: Any) -> None:
+    """Spark asks for the end first, and the stream grows until it asks for the beginning."""
+    stream = new_stream()
+    write_numbers(stream, 0, 10)
+    tail = stream.tail().positions[0]
+    given = options(stream, end_stream_cut=end)
+    source = PravegaDataSource(given).streamReader(StructType().add("event", BinaryType()))
+    source.prepareForTriggerAvailableNow()
+    write_numbers(stream, 10, 20)
+    start = source.initialOffset()
+    assert start[stream.scoped_name] == {"0": tail}
+    assert source.latestOffset(start, source.getDefaultReadLimit()) == start
+
+
+def test_available_now_creates_a_missing_stream(client: Client, scope_name: Callable[[], str]) -> None:
+    scope = scope_name()
+    given = {"controller": client.uri, "scope": scope, "stream": "in", "allow_create_stream": "true"}
+    source = PravegaDataSource(given).streamReader(StructType().add("event", BinaryType()))
+    source.prepareForTriggerAvailableNow()
+    assert source.initialOffset()[f"{scope}/in"] == {"0": 0}
+
+
 def test_a_position_after_the_end_of_the_stream_is_refused(new_stream: Any) -> None:
     """The query would go back to the end, and leave out what is written up to its old position."""
     stream = new_stream()
