@@ -280,9 +280,10 @@ class AsyncStream:
         batch_bytes: int = 8 * MIB,
         segments: Sequence[int] | None = None,
         ordered: bool = True,
+        repeatable: bool = False,
     ) -> AsyncBatches:
         """Return the record batches between two bounds."""
-        return AsyncBatches(self._context, start, end, batch_bytes, segments, ordered)
+        return AsyncBatches(self._context, start, end, batch_bytes, segments, ordered, repeatable)
 
     def follow(self, start: Bound = HEAD, *, batch_bytes: int = 8 * MIB) -> AsyncBatches:
         """Return the record batches from ``start`` on, with those still to come."""

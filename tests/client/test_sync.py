@@ -72,8 +72,8 @@ INTERNAL = {
     "AsyncEntries": {"put_back"},
     "AsyncTransaction": {"appends"},
     "AsyncOrderedSegmentReader": {
-        "take", "wait", "wait_for_many", "set_ready", "next_ready", "open_available", "is_available",
-        "check_open", "position_before", "put_back",
+        "take", "wait", "wait_for_many", "set_ready", "next_ready", "first_ready", "open_available",
+        "is_available", "check_open", "position_before", "put_back",
     },
 }  # fmt: skip
 

@@ -36,10 +36,12 @@ class AsyncBatches:
         batch_bytes: int,
         segments: Sequence[int] | None,
         ordered: bool,
+        repeatable: bool = False,
     ) -> None:
         if batch_bytes < 1:
             raise BadInputError(f"batch_bytes={batch_bytes}: at least 1")
         self._reader = AsyncOrderedSegmentReader(context, start, end, segments, ordered)
+        self._next_ready = self._reader.first_ready if repeatable else self._reader.next_ready
         self._at_once = None if end is None else SEGMENTS_AT_ONCE
         self._batch_bytes = batch_bytes
         self._begun: OneByOne | None = None  # the last batch, of which `events` returns single events
@@ -157,10 +159,13 @@ class AsyncBatches:
                 await self._reader.wait_for_many(n_bytes)
 
     async def _take(self) -> pa.RecordBatch | None:
-        """Return a batch that has arrived, or None. Segments that have batches take turns."""
+        """Return a batch that has arrived, or None.
+
+        Segments that have batches take turns, and in a repeatable read one follows the other.
+        """
         reader = self._reader
         reader.open_available(self._at_once)
-        while (segment := reader.next_ready()) is not None:
+        while (segment := self._next_ready()) is not None:
             try:
                 batch = await reader.take(segment, self._batch_bytes)
             except BaseException:  # a timeout while asking for successors: the segment keeps its turn

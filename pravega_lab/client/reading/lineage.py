@@ -115,6 +115,10 @@ class Lineage:
         """Return the ids of the segments that may be read now, ascending."""
         return sorted(self._available)
 
+    def first_available(self) -> int | None:
+        """Return the smallest id of the segments that may be read now, or None."""
+        return min(self._available, default=None)
+
     @property
     def has_available(self) -> bool:
         """Return whether any segment may be read now."""

@@ -85,6 +85,7 @@ class AsyncOrderedSegmentReader:
         self._reading: dict[int, _Reading] = {}
         self._shares = 0.0  # the sum over _reading
         self._ready: dict[int, float] = {}  # shares of segments with events or at their end, by turn
+        self._first: int | None = None  # the segment that `first_ready` waits for
         self._shares_awaited = 0.0
         self._news = asyncio.Event()  # as many shares are ready as are awaited
         self.has_begun = self._is_closed = False
@@ -260,7 +261,17 @@ class AsyncOrderedSegmentReader:
 
     def next_ready(self) -> int | None:
         """Return the segment whose turn it is, or None. It leaves the queue until it is ready again."""
-        segment_id = next(iter(self._ready), None)
+        return self._leaving(next(iter(self._ready), None))
+
+    def first_ready(self) -> int | None:
+        """Return a segment as `next_ready` does, but none before the one that began its turn has ended."""
+        if self._first is None or not self._lineage.is_available(self._first):
+            self._first = self._lineage.first_available()
+        if self._first is not None and self._first not in self._reading:
+            self._open(self._first)  # also if others have taken all shares
+        return self._leaving(self._first if self._first in self._ready else None)
+
+    def _leaving(self, segment_id: int | None) -> int | None:
         if segment_id is None:
             self._news.clear()
         else:

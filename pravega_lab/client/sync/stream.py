@@ -239,6 +239,7 @@ class Stream:
         batch_bytes: int = 8 * MIB,
         segments: Sequence[int] | None = None,
         ordered: bool = True,
+        repeatable: bool = False,
     ) -> Batches:
         """Read the events between two stream cuts; a successor never before its predecessors.
 
@@ -254,6 +255,8 @@ class Stream:
                 event comes whole, alone.
             segments: Read these only (ids), as far as they lie between the cuts.
             ordered: False reads every segment at once, without waiting for predecessors.
+            repeatable: True reads the segments one after the other, in the order of their ids, so that each
+                read between two cuts has the same order. Otherwise they take turns as events arrive.
 
         Batches: one segment's events in offset order, never empty. Columns: event (binary),
         segment_id (int64), offset (int64, bytes from the segment's start to the event's header).
@@ -266,7 +269,13 @@ class Stream:
         Source: pravega.md A9, D4. An end offset of -1 means the sealed length.
         """
         return Batches(
-            self._core.read(start, end, batch_bytes=batch_bytes, segments=segments, ordered=ordered)
+            self._core.read(
+                *(start, end),
+                batch_bytes=batch_bytes,
+                segments=segments,
+                ordered=ordered,
+                repeatable=repeatable,
+            )
         )
 
     def follow(self, start: Bound = HEAD, *, batch_bytes: int = 8 * MIB) -> Batches:

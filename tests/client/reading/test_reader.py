@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
@@ -184,6 +185,19 @@ def test_some_segments_and_no_order(scaled: tuple[Stream, list[StreamCut]]) -> N
     assert_each_once_in_order(parts, 300)
     with stream.read(ordered=False) as batches:
         assert sorted(events_of(batches)) == sorted(parts)
+
+
+def test_a_repeatable_read_returns_one_segment_after_the_other(
+    scaled: tuple[Stream, list[StreamCut]],
+) -> None:
+    stream, _ = scaled
+
+    def turns(**how: bool) -> list[int]:
+        with stream.read(batch_bytes=20, **how) as batches:
+            return [segment for segment, _ in groupby(batch.column(1)[0].as_py() for batch in batches)]
+
+    assert turns(repeatable=True) == sorted(set(turns()))
+    assert len(turns()) > len(turns(repeatable=True))
 
 
 def test_the_ordered_segment_reader(scaled: tuple[Stream, list[StreamCut]]) -> None:

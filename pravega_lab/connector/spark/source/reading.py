@@ -1,6 +1,8 @@
 """How a task reads its slices: as Arrow batches of the client.
 
-The client reads predecessors before their successors, and takes turns among unrelated segments.
+The client reads predecessors before their successors, and one segment after the other: a repeated task has
+its rows in the same order. Spark expects this of a source. A sample with a seed, a split into training and
+test rows, and ``monotonically_increasing_id()`` depend on it.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ def read_slices(stream: Stream, pieces: Sequence[SegmentSlice]) -> Iterator[Any]
     """
     start = StreamCut(stream.scoped_name, {piece.segment_id: piece.start for piece in pieces})
     end = StreamCut(stream.scoped_name, {piece.segment_id: piece.end for piece in pieces})
-    with stream.read(start, end, batch_bytes=BATCH_BYTES) as batches:
+    with stream.read(start, end, batch_bytes=BATCH_BYTES, repeatable=True) as batches:
         while found := batches.next_batches(TOGETHER_BYTES):
             yield from found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import itertools
 import random
 from collections.abc import Callable, Iterable, Iterator
 
@@ -66,6 +67,15 @@ def test_limited_batches_of_a_real_stream_read_everything_once_in_order(stream: 
         by_key.setdefault(key, []).append(int(number))
     assert all(numbers == sorted(numbers) for numbers in by_key.values())
     assert sorted(int(number) for _, number in seen) == list(range(400))
+
+
+def test_a_task_reads_one_segment_after_the_other(stream: Stream) -> None:
+    """Its rows are in the same order when it is repeated."""
+    stream.write([b"x" * 500_000] * 20, [f"k{i}" for i in range(20)])
+    pieces = view_of(stream).slices(stream.head().positions, stream.tail().positions)
+    found = [batch.column("segment_id")[0].as_py() for batch in read_slices(stream, pieces)]
+    assert len(found) > 2
+    assert [segment for segment, _ in itertools.groupby(found)] == [0, 1]
 
 
 def test_ends_of_events_are_found_also_of_one_larger_than_a_read(stream: Stream) -> None:
