@@ -29,6 +29,7 @@ from ..log.chunks import (
     snapshot_sequence,
     store_in,
 )
+from ..log.history import LIVES_REMEMBERED
 from ..storage.tiered import Tiered, TierSnapshot
 from .moves import Pass
 from .settings import TierSettings
@@ -417,6 +418,7 @@ def check_owner(found: Owner | None, tiered: Tiered) -> None:
             " the other, or was rebuilt from tier 2. Each would delete what the other moves there, so only"
             " the one that took it last may continue. Give a store that was restored from a backup the"
             " --tier2 that it was restored with. To continue here with what is in tier 2, stop the other"
-            " store, and give an empty --data folder and --tier2-rebuild. If there is no other store, and the"
-            " file 'history' of this one was deleted, delete the object 'owner' in tier 2."
+            " store, and give an empty --data folder and --tier2-rebuild. If there is no other store, delete"
+            " the object 'owner' in tier 2: the file 'history' of this store was deleted, or the store was"
+            f" started more than {LIVES_REMEMBERED} times and used tier 2 in none of them."
         )

@@ -747,7 +747,7 @@ def test_a_store_without_its_history_continues_when_the_owner_is_deleted_too(tmp
             await life.submit(Append("a", b"in the log"))
         (tmp_path / "data" / "history").unlink()
         async with store(tmp_path) as life:
-            with pytest.raises(TierMismatch, match=r"was deleted, delete the object 'owner'"):
+            with pytest.raises(TierMismatch, match=r"no other store, delete the object 'owner'"):
                 await life.running
         (tmp_path / "tier2" / "owner").unlink()
         async with store(tmp_path) as life:
