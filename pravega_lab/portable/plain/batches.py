@@ -159,7 +159,7 @@ class types:
 
     is_integer = is_uint64 = is_boolean = is_string = is_large_string = is_binary = is_dictionary = (
         is_nested
-    ) = is_timestamp = is_date = is_null = _is_not
+    ) = is_temporal = is_timestamp = is_date = is_null = _is_not
 
 
 def array(values: Iterable[Any], kind: object = None) -> Array:
