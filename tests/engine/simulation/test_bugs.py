@@ -16,8 +16,8 @@ KNOWN: dict[str, int] = {
     "folder-unchecked": 13,
     "copies-share-tier": 20,
     "others-chunks-swept": 227,
-    "other-lives-swept": 37,
-    "names-used-again": 41,
+    "other-lives-swept": 83,
+    "names-used-again": 79,
     "uploads-free-alone": 20,
     "name-of-failed-upload-used-again": 1,
     "freed-before-snapshot": 1,
@@ -37,7 +37,7 @@ KNOWN: dict[str, int] = {
     "repetitions-forgotten": 14,
     "missing-files-ignored": 7,
     "newest-file-unrecorded": 61,
-    "short-files-accepted": 50,
+    "short-files-accepted": 40,
     "stop-not-compared": 8,
     "gaps-skipped": 40,
     "cuts-unreported": 32,
@@ -81,10 +81,10 @@ KNOWN: dict[str, int] = {
     "new-writer-on-reconnect": 6,
     "sealed-means-stored": 4,
     "rerouted-backwards": 3,
-    "flushed-while-collected": 12,
+    "flushed-while-collected": 2,
     "newest-first": 155,
     "successors-at-once": 20,
-    "collected-overtake": 77,
+    "collected-overtake": 22,
 }
 
 
