@@ -57,7 +57,7 @@ class BoardHistory(GroupHistory):
 
     def apply(self, observation: Observation) -> None:
         """Take one more observation into account."""
-        if observation.time_ms >= self._next_sample_ms and self.readers:
+        if self.readers and not 0 < self._next_sample_ms - observation.time_ms <= SAMPLE_MS:
             self._sample(observation.time_ms)
         if isinstance(observation, SegmentOpened):
             self.ranges[(observation.stream, observation.segment_id)] = (observation.low, observation.high)

@@ -152,8 +152,8 @@ class StreamObserver(Journalled):
         if self._is_of_another_stream(active):
             self._begin_again(now_ms)
         # The policy at that moment explains a scale, so it is asked again with each scale.
-        if now_ms >= self._policy_due_ms or self._has_scaled(active):
-            self._policy_due_ms = now_ms + POLICY_EVERY_MS
+        if _elapsed_ms() >= self._policy_due_ms or self._has_scaled(active):
+            self._policy_due_ms = _elapsed_ms() + POLICY_EVERY_MS
             self.journal.extend(self.tracker.saw_policy(self._policy(), now_ms=now_ms))
         if active:
             self._follow_epochs(active, now_ms)
@@ -161,7 +161,7 @@ class StreamObserver(Journalled):
         else:
             self._look_at_sealed(now_ms)
         self._look_at_head(now_ms)
-        self._look_at_tiers(now_ms)
+        self._look_at_tiers()
         self.journal.tick(_now_ms())
 
     def _is_of_another_stream(self, active: list[SegmentRange]) -> bool:
@@ -186,23 +186,23 @@ class StreamObserver(Journalled):
 
     def _look_at_head(self, now_ms: int) -> None:
         """Note which sealed segments a truncation has removed, once a second while there are any."""
-        if self.tracker.has_stored_segments and now_ms >= self._head_due_ms:
-            self._head_due_ms = now_ms + HEAD_EVERY_MS
+        if self.tracker.has_stored_segments and _elapsed_ms() >= self._head_due_ms:
+            self._head_due_ms = _elapsed_ms() + HEAD_EVERY_MS
             self.journal.extend(self.tracker.saw_head(self._stream.head().positions, now_ms=now_ms))
 
-    def _look_at_tiers(self, now_ms: int) -> None:
+    def _look_at_tiers(self) -> None:
         """Note which bytes have moved to tier 2, once a second for at most 64 segments."""
-        ids = self.tracker.stored
-        if not ids or now_ms < self._tiers_due_ms:
+        ids, elapsed_ms = self.tracker.stored, _elapsed_ms()
+        if not ids or elapsed_ms < self._tiers_due_ms:
             return
-        self._tiers_due_ms = now_ms + TIERS_EVERY_MS
+        self._tiers_due_ms = elapsed_ms + TIERS_EVERY_MS
         offsets: dict[int, int] = {}
         for k in range(min(len(ids), INFOS_PER_ROUND)):
             segment_id = ids[(self._tiers_turn + k) % len(ids)]
             with contextlib.suppress(NotFoundError):
                 offset = self._stream.tiered_offset(segment_id)
                 if offset is None:
-                    self._tiers_due_ms = now_ms + NO_TIERS_EVERY_MS
+                    self._tiers_due_ms = elapsed_ms + NO_TIERS_EVERY_MS
                     return
                 offsets[segment_id] = offset
         self._tiers_turn = (self._tiers_turn + INFOS_PER_ROUND) % len(ids)
@@ -320,11 +320,11 @@ class StreamObserver(Journalled):
     def _sample(self, lengths: dict[int, int]) -> None:
         """Read a few events of the segment that grew most since the last look."""
         grown = {i: end - self._boundaries[i] for i, end in lengths.items() if i in self._boundaries}
-        now_ms = _now_ms()
-        if now_ms < self._sample_due_ms or len(grown) < len(lengths) or not any(grown.values()):
+        elapsed_ms = _elapsed_ms()
+        if elapsed_ms < self._sample_due_ms or len(grown) < len(lengths) or not any(grown.values()):
             return
         segment_id = max(grown, key=grown.__getitem__)
-        self._sample_due_ms = now_ms + (SAMPLE_EVERY_MS if self.tracker.event_bytes else self._every_ms)
+        self._sample_due_ms = elapsed_ms + (SAMPLE_EVERY_MS if self.tracker.event_bytes else self._every_ms)
         name = self._stream.scoped_name
         start, end = StreamCut(name, {i: self._boundaries[i] for i in lengths}), StreamCut(name, lengths)
         reading = self._stream.read(start, end, batch_bytes=SAMPLE_BYTES, segments=[segment_id])
@@ -365,3 +365,8 @@ def _dates(times: list[int | None], now_ms: int) -> list[int]:
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
+
+
+def _elapsed_ms() -> int:
+    """Return a time to wait by: unlike that of observations, it never goes back."""
+    return time.monotonic_ns() // 1_000_000

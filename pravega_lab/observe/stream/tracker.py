@@ -46,7 +46,13 @@ class _Meter:
     quiet_ms: int | None = None  # the last look at which nothing was reported
 
     def add(self, now_ms: int, length: int) -> float | None:
-        """Add a length and return the bytes per second of the last two seconds, None at the first look."""
+        """Add a length and return the bytes per second of the last two seconds, None at the first look.
+
+        A clock that was set back makes this the first look again.
+        """
+        if self.lengths and now_ms < self.lengths[-1][0]:
+            self.lengths.clear()
+            self.rates.clear()
         self.lengths.append((now_ms, length))
         while len(self.lengths) > 2 and self.lengths[1][0] <= now_ms - RATE_WINDOW_MS:
             self.lengths.popleft()

@@ -143,6 +143,17 @@ def test_a_rate_is_not_known_at_the_first_look() -> None:
     assert (second.bytes_per_s, second.events_per_s) == (2000, 200)
 
 
+def test_a_clock_that_goes_back_hides_no_rate() -> None:
+    made = tracker()
+    for now_ms, length in ((3_600_000, 0), (3_600_500, 500), (500, 1000)):
+        (seen,) = made.measured(A.segment_id, 0, length, now_ms=now_ms)
+    assert isinstance(seen, SegmentMeasured)
+    assert seen.bytes_per_s is None  # the first look by this clock
+    (seen,) = made.measured(A.segment_id, 0, 1500, now_ms=1000)
+    assert isinstance(seen, SegmentMeasured)
+    assert seen.bytes_per_s == 1000
+
+
 def test_a_new_segment_has_a_rate_at_once() -> None:
     made = tracker()
     made.saw_epoch(1, [B, C], now_ms=1000)
