@@ -8,6 +8,7 @@ import re
 import struct
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -50,7 +51,14 @@ from pravega_lab.widgets.segment_map.rows import CROWD, LINK, NAME, OWNER, RATE,
 from pravega_lab.widgets.svg.palette import COLD, HOT, NONE, TEXT, mix
 from pravega_lab.widgets.svg.picture import data_size
 from pravega_lab.widgets.svg.text import placed, short_name
-from tests.observe.examples import START_MS, STREAM, Story, killed_query, many_segments, splitting_story
+from tests.observe.examples import (
+    START_MS,
+    STREAM,
+    Story,
+    killed_query,
+    many_segments,
+    splitting_story,
+)
 from tests.observe.group.examples import busy_group, large_group
 from tests.observe.job.examples import both_systems, whole_run
 from tests.observe.ledger.examples import judged_run
@@ -252,6 +260,23 @@ def test_no_rate_is_shown_of_the_time_before_the_first_look() -> None:
     assert (unknown, known) == (NONE, mix(COLD, HOT, 0.75))
     assert before == pytest.approx(RIGHT - LEFT)  # all of it, and on it
     assert since == pytest.approx((RIGHT - LEFT) * 12 / 100.5, abs=2)
+
+
+def test_no_rate_is_shown_of_the_time_between_two_observers() -> None:
+    story = Story(target=100)
+    story.begin(1)
+    story.measure(lambda low, high: 150, 25_000)
+    story.now_ms += 25_000
+    looked_again = next(o for o in story.journal.since() if isinstance(o, SegmentMeasured))
+    story.journal.append(
+        replace(looked_again, time_ms=story.now_ms, bytes_per_s=None, events_per_s=None, events_how="")
+    )
+    story.measure(lambda low, high: 150, 50_000)
+    view = SegmentMap(story.journal)
+    known = mix(COLD, HOT, 0.75)
+    assert [colour for colour, _ in fills(view.picture()[1])] == [NONE, known, NONE, known]
+    rates = next(trace for trace in view.figure().data if trace.name == "busiest segment").y
+    assert rates[len(rates) * 3 // 8] == 0
 
 
 def test_many_segments_become_a_png() -> None:

@@ -17,7 +17,7 @@ from .rows import tier_text
 
 TIERED = "in tier 2: edge below"
 EDGE = 4.0  # px
-STRETCHES_MAX = 1_000  # of colours within the rectangles
+STRETCHES_MAX = 500  # of colours within the rectangles
 T = TypeVar("T")
 Span = tuple[int, int] | None  # from when to when, where it is not the history's own
 WIDTH, HEIGHT = 900, 446
@@ -43,7 +43,7 @@ class Scene:
             self.stretches.setdefault(stretch.segment, []).append(stretch)
         self.column_s = self._column_s()
         self.rates_since_s = self.seconds(history.rates_since_ms)
-        peak = max((rate for curve in self.curves.values() for _, rate in curve), default=0.0)
+        peak = max((rate or 0.0 for curve in self.curves.values() for _, rate in curve), default=0.0)
         self.target = next((rate for rate, name in self.thresholds if name == "target"), None)
         self.rate_top = 2 * self.target if self.target else max(peak, 1.0)
         self.strip_top = max(peak * 1.15, (self.target or 0) * 1.25, 1e-9)
@@ -56,13 +56,12 @@ class Scene:
         lives = [self.seconds(row.end_ms) - self.seconds(row.start_ms) for row in self.history.rows]
         return sum(lives) / STRETCHES_MAX
 
-    def _curves(self) -> dict[int, list[tuple[float, float]]]:
-        """Return for each segment its (t_s, rate), as far as it is known."""
-        curves: dict[int, list[tuple[float, float]]] = {}
+    def _curves(self) -> dict[int, list[tuple[float, float | None]]]:
+        """Return for each segment its (t_s, rate); None after a time in which no observer looked."""
+        curves: dict[int, list[tuple[float, float | None]]] = {}
         for s in self.history.samples:
             rate = s.bytes_per_s if self.by_bytes else s.events_per_s
-            if rate is not None:
-                curves.setdefault(s.index, []).append(((s.time_ms - self.start_ms) / 1000, rate))
+            curves.setdefault(s.index, []).append(((s.time_ms - self.start_ms) / 1000, rate))
         return curves
 
     def owned(self, row: SegmentRow) -> list[tuple[float, float, str]]:
@@ -126,8 +125,8 @@ class Scene:
     def rate_text(self, rate: float | None) -> str:
         return f"{data_size(rate) if self.by_bytes else amount(rate)}/s"
 
-    def hue(self, rate: float) -> str:
-        return mix(COLD, HOT, min(1.0, rate / self.rate_top))
+    def hue(self, rate: float | None) -> str:
+        return NONE if rate is None else mix(COLD, HOT, min(1.0, rate / self.rate_top))
 
     def colour(self, row: SegmentRow) -> str:
         """Return one colour for the whole rectangle: the owner's, or that of the last rate."""
@@ -153,7 +152,7 @@ class Scene:
                 stretches.append((start, end, colour))
         return stretches
 
-    def _lasting(self, row: SegmentRow) -> list[tuple[float, float, float]]:
+    def _lasting(self, row: SegmentRow) -> list[tuple[float, float, float | None]]:
         """Return (from_s, to_s, rate). A sample is the rate of the time before it; the last one stays."""
         curve, end_s = self.curves.get(row.index, []), self.seconds(row.end_ms)
         starts = [max(self.seconds(row.start_ms), self.rates_since_s), *(t for t, _ in curve[:-1])]
@@ -167,16 +166,19 @@ class Scene:
             for start, end, rate in self._lasting(self.history.rows[index]):
                 first, last = (min(n - 1, int(n * x / self.across.end_s)) for x in (start, end))
                 for part in range(first, last + 1):
-                    parts[part] = max(parts[part], rate)
+                    parts[part] = max(parts[part], rate or 0.0)
         return parts
 
 
-def _mean(column: Sequence[tuple[float, float, float]]) -> float:
-    """Return the mean rate of pieces (from_s, to_s, rate)."""
+def _mean(column: Sequence[tuple[float, float, float | None]]) -> float | None:
+    """Return the mean rate of pieces (from_s, to_s, rate), None if it is not known of half of the time."""
     if len(column) == 1:
         return column[0][2]
-    spans = [max(0.0, end - start) for start, end, _ in column]
-    return sum(span * rate for span, (_, _, rate) in zip(spans, column, strict=True)) / (sum(spans) or 1.0)
+    known = [(max(0.0, end - start), rate) for start, end, rate in column if rate is not None]
+    known_s = sum(span for span, _ in known)
+    if known_s <= (column[-1][1] - column[0][0]) / 2:
+        return None
+    return sum(span * rate for span, rate in known) / known_s
 
 
 def _y(key: float) -> float:
