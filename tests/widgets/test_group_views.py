@@ -30,12 +30,13 @@ from pravega_lab.widgets.checkpoint_timeline.rows import (
 from pravega_lab.widgets.groups.history import BoardHistory
 from pravega_lab.widgets.live.payload import Payload
 from pravega_lab.widgets.reader_board import view as reader_board
+from pravega_lab.widgets.reader_board.figures import CHECKPOINTS_MAX
 from pravega_lab.widgets.reader_board.rows import busiest
 from pravega_lab.widgets.segment_map import rows as segment_rows
 from pravega_lab.widgets.segment_map.history import short_words
 from pravega_lab.widgets.segment_map.rows import SegmentPacker
 from tests.observe.examples import START_MS, many_segments_story
-from tests.observe.group.examples import GROUP, busy_group, empty_group, large_group
+from tests.observe.group.examples import GROUP, automatic, busy_group, empty_group, large_group
 from tests.observe.group.logs import PASSED, read_up_to, segment, split_journal
 from tests.widgets.pictures import drawn
 from tests.widgets.typescript import typescript_of
@@ -492,6 +493,38 @@ def test_two_groups_of_one_journal_keep_apart(journal: Journal) -> None:
     assert ReaderBoard(both, group="demo/others").frame.shape[0] == 1
     assert ReaderBoard(both).group is None
     assert set(ReaderBoard(both).frame["group"]) == {GROUP}
+
+
+@pytest.fixture(scope="module")
+def hours() -> Journal:
+    """Return the journal of a reader that restarts all the time, in a group with many checkpoints."""
+    group = large_group(2, 4)
+    now_s = (group.story.now_ms - START_MS) / 1000
+    name = next(iter(group.held))
+    for k in range(600):
+        group.story.now_ms = START_MS + round(1000 * (now_s + 30 * k))
+        group.leave(name, was_killed=False)
+        group.join(name)
+        for segment_id in list(group.free):
+            group.acquire(name, segment_id)
+        group.ask(automatic(1_000 + k))
+        group.passed(automatic(1_000 + k), *group.held)
+    group.story.journal.tick(group.story.now_ms)
+    return group.journal
+
+
+def test_the_figure_of_hours_has_the_newest_bars_and_checkpoints(hours: Journal) -> None:
+    figure = ReaderBoard(hours).figure()
+    assert len(figure.to_json()) < 150_000
+    assert len(figure.layout.shapes) == CHECKPOINTS_MAX
+    assert f"the newest {CHECKPOINTS_MAX} of 600 checkpoints" in figure.layout.title.text
+    assert "the newest 1,000 of " in figure.layout.title.text
+
+
+def test_the_picture_of_hours_is_small_and_names_what_it_leaves_out(hours: Journal) -> None:
+    picture = str(ReaderBoard(hours).picture()[1])
+    assert len(picture) < 120_000
+    assert re.search(r"the newest 400 of [0-9,]+ bars", picture)
 
 
 @pytest.mark.slow

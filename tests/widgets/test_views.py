@@ -54,6 +54,7 @@ from pravega_lab.widgets.svg.text import placed, short_name
 from tests.observe.examples import (
     START_MS,
     STREAM,
+    QueryStory,
     Story,
     killed_query,
     many_segments,
@@ -538,6 +539,16 @@ def test_plotly_figures_are_plain(journal: Journal) -> None:
     assert [t.name for t in query.data][:4] == [
         "plan", "Spark's offset log", "read, process, write", "Spark's commit log",
     ]  # fmt: skip
+
+
+def test_the_figure_of_many_batches_has_the_newest() -> None:
+    story = QueryStory(Journal("hours"))
+    story.start()
+    for _ in range(1_500):
+        story.batch((60, 30, 1_900, 40), 400, 40_000)
+    figure = QueryTimeline(story.journal).figure()
+    assert figure.layout.title.text == "delays · the newest 1,000 of 1,500 attempts"
+    assert {len(trace.x) for trace in figure.data} == {1_000}
 
 
 def test_the_view_of_another_stream_leaves_this_one_out() -> None:

@@ -8,21 +8,29 @@ from pravega_lab.observe.group.rows import NOBODY
 
 from ..groups.history import BoardHistory
 from ..svg.palette import NONE, TEXT, VERMILION, reader_colour
+from ..svg.text import newest
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-BARS_MAX = 5_000
+BARS_MAX = 1_000
+CHECKPOINTS_MAX = 200
 
 
 def reader_figure(history: BoardHistory, facts: dict[str, Any]) -> Figure:
-    """Draw a bar per holding in the row of its reader, nobody's on top; checkpoints are lines with dots."""
+    """Draw a bar per holding in the row of its reader, nobody's on top; checkpoints are lines with dots.
+
+    Only the newest are drawn, and the title says so.
+    """
     import plotly.graph_objects as go
 
     group, start_ms, now_ms = facts["group"], history.start_ms or 0, history.now_ms or 0
     figure = go.Figure()
     names = ["nobody", *(row.reader for row in history.lanes(group))]
-    bars = [b for b in history.holdings if b.group == group][-BARS_MAX:]
+    bars = [b for b in history.holdings if b.group == group]
+    checkpoints = history.checkpoints_of(group)
+    left = [newest(len(bars), BARS_MAX, "bars"), newest(len(checkpoints), CHECKPOINTS_MAX, "checkpoints")]
+    bars, checkpoints = bars[-BARS_MAX:], checkpoints[-CHECKPOINTS_MAX:]
     for name in names:
         mine = [b for b in bars if (b.reader or "nobody") == name]
         lane = None if name == "nobody" else history.lane(group, name)
@@ -38,9 +46,11 @@ def reader_figure(history: BoardHistory, facts: dict[str, Any]) -> Figure:
         )
         figure.add_trace(bar)
     points: list[tuple[float, str, str]] = []
-    for row in history.checkpoints_of(group):
+    lines: list[dict[str, Any]] = []
+    for row in checkpoints:
         line = {"color": VERMILION if row.state == "cleared" else TEXT, "width": 0.8}
-        figure.add_vline((row.asked_ms - start_ms) / 1000, line=line)
+        x = (row.asked_ms - start_ms) / 1000
+        lines.append({"type": "line", "x0": x, "x1": x, "y0": 0, "y1": 1, "yref": "y domain", "line": line})
         points += [((p.time_ms - start_ms) / 1000, p.reader, row.name) for p in row.passes]
     dots = go.Scatter(
         x=[x for x, _, _ in points],
@@ -55,5 +65,7 @@ def reader_figure(history: BoardHistory, facts: dict[str, Any]) -> Figure:
     figure.update_yaxes(categoryorder="array", categoryarray=names[::-1])
     figure.update_xaxes(title_text="seconds")
     height = 140 + 34 * len(names)
-    figure.update_layout(title=facts["title"], template="plotly_white", barmode="overlay", height=height)
+    title = " · ".join([facts["title"], *filter(None, left)])
+    # All lines at once: each call of add_vline looks at all lines before.
+    figure.update_layout(title=title, template="plotly_white", barmode="overlay", height=height, shapes=lines)
     return figure

@@ -11,13 +11,15 @@ from pravega_lab.portable.words import plural
 from ..groups.history import BoardHistory
 from ..svg.palette import HALO, SOFT, TEXT, VERMILION, ink, reader_colour
 from ..svg.picture import Across, Picture, amount, data_size, number, time_text
-from ..svg.text import common_start, first_fit, placed, short_name
+from ..svg.text import common_start, first_fit, newest, placed, short_name
 from .rows import busiest
 
 WIDTH, LEFT, RIGHT = 900, 46, 684
 TOP = 58
 LINES_APART = 4.0  # of checkpoints, px
-LANES_MAX, SLOTS_MAX, BARS_MAX = 30, 6, 900
+LANES_MAX, SLOTS_MAX, BARS_MAX = 30, 6, 400
+MOVES_MAX = 100
+GAP_MIN = 2.0  # px
 CAUSES = 44  # three lines of reasons
 WORDS = {"completed": "✓", "cleared": "failed", "reset": "dropped by reset"}
 Span = tuple[int, int] | None  # from when to when, where it is not the history's own
@@ -64,7 +66,9 @@ class Scene:
         self.now_ms = history.now_ms or 0
         self.across = Across(LEFT, RIGHT, max((end_ms - self.start_ms) / 1000, 1.0))
         rows = busiest(history, self.group, LANES_MAX, only=facts["only"], sort=facts["sort"])
-        bars = [b for b in history.holdings if b.group == self.group][-BARS_MAX:]
+        bars = [b for b in history.holdings if b.group == self.group]
+        self.left_out = newest(len(bars), BARS_MAX, "bars")
+        bars = bars[-BARS_MAX:]
         waits = [w for w in history.waits if w.group == self.group][-100:]
         self.lanes = [Lane(None, [b for b in bars if b.reader == NOBODY], waits)]
         self.lanes += [Lane(row, [b for b in bars if b.reader == row.reader], []) for row in rows]
@@ -97,14 +101,14 @@ def reader_svg(history: BoardHistory, facts: dict[str, Any], gap: str, span_ms: 
     picture = Picture(WIDTH, scene.height, f"Readers of {scene.group or 'no group yet'}: {said}")
     hidden = len(lanes) - len(scene.lanes) + 1
     words = [said, f"the busiest {len(scene.lanes) - 1} drawn, +{hidden:,}" if hidden > 0 else ""]
-    words += [time_text(scene.across.end_s), f"gap: {gap}" if gap else ""]
+    words += [scene.left_out, time_text(scene.across.end_s), f"gap: {gap}" if gap else ""]
     picture.heading(facts["title"], " · ".join(word for word in words if word))
     _draw_legend(picture, scene)
     for lane in scene.lanes:
         _draw_lane(picture, scene, lane)
     checkpoints = history.checkpoints_of(scene.group)
     _draw_checkpoints(picture, scene, checkpoints)
-    for move in [m for m in history.moves if m.group == scene.group][-200:]:
+    for move in [m for m in history.moves if m.group == scene.group][-MOVES_MAX:]:
         _draw_move(picture, scene, move)
     _draw_departures(picture, scene)
     for x, y, text in scene.labels:
@@ -151,8 +155,7 @@ def _draw_lane(picture: Picture, scene: Scene, lane: Lane) -> None:
         picture.text(4, lane.middle + 3.5, "nobody", fill=TEXT)
     else:
         colour = reader_colour(lane.row.index)
-        for joined, left in lane.row.sessions:
-            x0, x1 = scene.x(joined), scene.x(left)
+        for x0, x1 in _joined([(scene.x(joined), scene.x(left)) for joined, left in lane.row.sessions]):
             picture.rect(x0, lane.y + 1, x1 - x0, lane.height - 2, colour, 'fill-opacity=".14"')
         picture.rect(4, lane.middle - 5, 5, 10, colour, title=lane.row.reader)
         faded = "" if lane.row.is_online else 'opacity=".5"'
@@ -179,6 +182,17 @@ def _draw_lane(picture: Picture, scene: Scene, lane: Lane) -> None:
             n_letters = int((x1 - x0 if inside else room) / 5.6)
             short = first_fit(n_letters, text, f"{label} waits", label)
             scene.labels.append((x0 + 3 if inside else x1 + 3, y + height / 2 + 3.3, short))
+
+
+def _joined(spans: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return spans (from x, to x) without the gaps between them that are too narrow to see."""
+    joined: list[tuple[float, float]] = []
+    for x0, x1 in spans:
+        if joined and x0 - joined[-1][1] < GAP_MIN:
+            joined[-1] = (joined[-1][0], max(x1, joined[-1][1]))
+        else:
+            joined.append((x0, x1))
+    return joined
 
 
 def _draw_bar(picture: Picture, scene: Scene, lane: Lane, bar: Holding) -> None:
@@ -258,11 +272,15 @@ def _draw_move(picture: Picture, scene: Scene, move: Move) -> None:
 
 
 def _draw_departures(picture: Picture, scene: Scene) -> None:
-    for o in scene.history.presence:
+    last_x: dict[str, float] = {}
+    for o in reversed(scene.history.presence):
         lane = scene.of.get(o.reader)
         if not isinstance(o, ReaderLeft) or o.group != scene.group or lane is None or lane.row is None:
             continue
         x, y = scene.x(o.time_ms), lane.middle
+        if last_x.get(o.reader, float("inf")) - x < GAP_MIN:
+            continue  # the later one would cover it
+        last_x[o.reader] = x
         word = "killed" if o.was_killed else "offline"
         if o.was_killed:
             cross = f"M{number(x - 6)} {number(y - 6)}l12 12m0 -12l-12 12"
@@ -290,7 +308,7 @@ def _draw_reasons(picture: Picture, scene: Scene) -> None:
     limits = [WIDTH - 4.0] * 3
     y = scene.bottom + CAUSES - 2
     moves = [m for m in scene.history.moves if m.group == scene.group and m.from_reader != m.to_reader]
-    for move in reversed(moves[-200:]):
+    for move in reversed(moves[-MOVES_MAX:]):
         x, text = scene.x(move.time_ms), move_text(move)
         picture.path(f"M{number(x - 3.5)} {number(y)}h7l-3.5 -5z", f'fill="{TEXT}"')
         rooms = [int((limit - x - 2) / 5.7) for limit in limits]

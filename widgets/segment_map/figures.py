@@ -8,12 +8,14 @@ from pravega_lab.observe.query.fold import PHASES, BatchHistory
 from pravega_lab.observe.stream.fold import SegmentRow
 
 from ..svg.palette import NONE, SOFT, TEXT, VERMILION, reader_colour
+from ..svg.text import newest
 from .history import MapHistory
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 SEGMENT_COLOUR = "#0072B2"
+BATCHES_MAX = 1_000  # attempts of batches
 EDGE_KEYS = 0.012  # of the key space: about 4 pixels
 
 
@@ -66,8 +68,12 @@ def segment_figure(history: MapHistory, facts: dict[str, Any]) -> Figure:
         if value <= scene.strip_top:
             line = {"color": SOFT, "dash": "dot", "width": 1}
             figure.add_hline(value, line=line, annotation_text=label, row=2, col=1)
-    for scale in history.scales[-40:]:
-        figure.add_vline(scene.seconds(scale.time_ms), line={"color": SOFT, "width": 0.6}, row=2, col=1)
+    line = {"type": "line", "xref": "x2", "yref": "y2 domain", "y0": 0, "y1": 1}
+    line["line"] = {"color": SOFT, "width": 0.6}
+    times = [scene.seconds(scale.time_ms) for scale in history.scales[-40:]]
+    # All lines at once: each call of add_vline looks at all marks before.
+    shapes = [*figure.layout.shapes, *(line | {"x0": x, "x1": x} for x in times)]
+    figure.update_layout(shapes=shapes)
     words = [scale_text(s) for s in history.scales[-40:]]
     marks = [scene.seconds(s.time_ms) for s in history.scales[-40:]]
     points = go.Scatter(
@@ -106,22 +112,26 @@ def _by_owner(history: MapHistory) -> dict[tuple[str, str, bool], list[SegmentRo
 
 
 def query_figure(history: BatchHistory, facts: dict[str, Any]) -> Figure:
-    """Draw the phases of each attempt as stacked bars, below them rows per second and lag."""
+    """Draw the phases of each attempt as stacked bars, below them rows per second and lag.
+
+    Only the newest attempts are drawn, and the title says so.
+    """
     import plotly.graph_objects as go
     from plotly.subplots import make_subplots
 
     words = {name: text for name, text, _ in facts["phases"]}
     colours = {name: colour for name, _, colour in facts["phases"]}
-    labels = [f"{r.batch_id}{f' ×{r.attempt}' if r.attempt > 1 else ''}" for r in history.rows]
+    left, rows = newest(len(history.rows), BATCHES_MAX, "attempts"), history.rows[-BATCHES_MAX:]
+    labels = [f"{r.batch_id}{f' ×{r.attempt}' if r.attempt > 1 else ''}" for r in rows]
     figure = make_subplots(
         rows=3, cols=1, shared_xaxes=True, row_heights=[0.6, 0.2, 0.2], vertical_spacing=0.05
     )
     for phase in PHASES:
         if phase not in facts["told"]:
             continue
-        spent = [sum(p.end_ms - p.start_ms for p in r.phases if p.name == phase) for r in history.rows]
+        spent = [sum(p.end_ms - p.start_ms for p in r.phases if p.name == phase) for r in rows]
         figure.add_trace(go.Bar(x=labels, y=spent, name=words[phase], marker={"color": colours[phase]}), 1, 1)
-    cut = [i for i, r in enumerate(history.rows) if r.outcome in ("killed", "failed", "gone")]
+    cut = [i for i, r in enumerate(rows) if r.outcome in ("killed", "failed", "gone")]
     if cut:
         marker = {"color": VERMILION, "symbol": "x", "size": 10}
         x, y = [labels[i] for i in cut], [0.0] * len(cut)
@@ -132,11 +142,12 @@ def query_figure(history: BatchHistory, facts: dict[str, Any]) -> Figure:
         ("lag_bytes", "#009E73", 3),
     )
     for name, colour, place in series:
-        values = [getattr(r.done, name, None) for r in history.rows]
+        values = [getattr(r.done, name, None) for r in rows]
         figure.add_trace(go.Scatter(x=labels, y=values, name=name, line={"color": colour}), place, 1)
     figure.update_yaxes(title_text="ms", row=1, col=1)
     figure.update_yaxes(title_text="rows/s", row=2, col=1)
     figure.update_yaxes(title_text="lag, bytes", row=3, col=1)
     figure.update_xaxes(title_text="micro-batch", type="category", row=3, col=1)
-    figure.update_layout(title=facts["title"], barmode="stack", template="plotly_white", height=560)
+    title = " · ".join(filter(None, [facts["title"], left]))
+    figure.update_layout(title=title, barmode="stack", template="plotly_white", height=560)
     return figure

@@ -29,3 +29,8 @@ def placed(rooms: list[int], *forms: str) -> tuple[int, str]:
     """Return the first of several forms of a label that one of the lines has room for, and that line."""
     fits = ((line, text) for text in forms for line, n in enumerate(rooms) if len(text) <= n)
     return next(fits, (0, ""))
+
+
+def newest(n: int, most: int, what: str) -> str:
+    """Return what a picture of at most ``most`` of ``n`` things says, or "" if it has all of them."""
+    return f"the newest {most:,} of {n:,} {what}" if n > most else ""
