@@ -225,7 +225,7 @@ class Journal:
             rows = [(o.seq, o.time_ms, o.kind, _what(o)) for o in self.iterate()]
             return pd.DataFrame(rows, columns=["seq", "time_ms", "kind", "what"])
         cls = _kind(_SHORT_NAMES.get(kind, kind))
-        return _frame(cls, [o for o in self.iterate() if type(o) is cls])
+        return _frame(cls, [o for o in self.iterate(all_samples=cls.sample) if type(o) is cls])
 
     def explain(self) -> Explanation:
         """Return sentences on the end of the journal: what lags and since when, what checkpoints wait

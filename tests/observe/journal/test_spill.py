@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,19 @@ def filled(n: int, capacity: int = 100, spill: bool | Path = True) -> Journal:
     journal = Journal("s/a at home", capacity=capacity, spill=spill, seed=7)
     journal.extend(mixed(n))
     return journal
+
+
+def test_a_frame_of_facts_reads_no_measurements_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = filled(3_000)
+    assert journal.has_spilled_samples
+    whole = Spill.since
+
+    def facts_only(spill: Spill, seq: int, *, samples: bool) -> Iterator[Observation]:
+        assert not samples
+        return whole(spill, seq, samples=samples)
+
+    monkeypatch.setattr(Spill, "since", facts_only)
+    assert len(journal.to_pandas("note")) > 100
 
 
 @pytest.mark.parametrize("n", [10, 126, 1_000, 12_345])
