@@ -497,16 +497,16 @@ def test_two_groups_of_one_journal_keep_apart(journal: Journal) -> None:
 
 @pytest.fixture(scope="module")
 def hours() -> Journal:
-    """Return the journal of a reader that restarts all the time, in a group with many checkpoints."""
+    """Return the journal of two readers that restart in turns, in a group with many checkpoints."""
     group = large_group(2, 4)
     now_s = (group.story.now_ms - START_MS) / 1000
-    name = next(iter(group.held))
     for k in range(600):
+        name, other = group.held
         group.story.now_ms = START_MS + round(1000 * (now_s + 30 * k))
         group.leave(name, was_killed=False)
         group.join(name)
         for segment_id in list(group.free):
-            group.acquire(name, segment_id)
+            group.acquire(other, segment_id)
         group.ask(automatic(1_000 + k))
         group.passed(automatic(1_000 + k), *group.held)
     group.story.journal.tick(group.story.now_ms)
@@ -525,6 +525,10 @@ def test_the_picture_of_hours_is_small_and_names_what_it_leaves_out(hours: Journ
     picture = str(ReaderBoard(hours).picture()[1])
     assert len(picture) < 120_000
     assert re.search(r"the newest 400 of [0-9,]+ bars", picture)
+
+
+def test_the_reasons_of_hours_have_readable_times(hours: Journal) -> None:
+    assert any(re.match(r"4:\d\d:\d\d h: #\d e0 of ", text) for text in ReaderBoard(hours).words)
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from pravega_lab.portable.words import plural
 
 from ..live.payload import NAN, or_nan, pack
 from ..live.view import View
+from ..svg.picture import moment_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -168,7 +169,8 @@ class QueryTimeline(View):
     def _reasons(self, history: BatchHistory) -> list[str]:
         start_ms = history.start_ms or 0
         return [
-            f"{(e.time_ms - start_ms) / 1000:.1f} s: run {e.run} {e.outcome}: {e.cause} ({e.cause_kind})"
+            f"{moment_text((e.time_ms - start_ms) / 1000)}: "
+            f"run {e.run} {e.outcome}: {e.cause} ({e.cause_kind})"
             for e in history.ends
         ]
 

@@ -16,7 +16,7 @@ from .rows import busiest
 
 WIDTH, LEFT, RIGHT = 900, 46, 684
 TOP = 58
-LINES_APART = 4.0  # of checkpoints, px
+LINES_APART = DEPARTURES_APART = 4.0  # lines of checkpoints, and departures of a reader; px
 LANES_MAX, SLOTS_MAX, BARS_MAX = 30, 6, 400
 MOVES_MAX = 100
 GAP_MIN = 2.0  # px
@@ -278,7 +278,7 @@ def _draw_departures(picture: Picture, scene: Scene) -> None:
         if not isinstance(o, ReaderLeft) or o.group != scene.group or lane is None or lane.row is None:
             continue
         x, y = scene.x(o.time_ms), lane.middle
-        if last_x.get(o.reader, float("inf")) - x < GAP_MIN:
+        if last_x.get(o.reader, float("inf")) - x < DEPARTURES_APART:
             continue  # the later one would cover it
         last_x[o.reader] = x
         word = "killed" if o.was_killed else "offline"
@@ -291,7 +291,8 @@ def _draw_departures(picture: Picture, scene: Scene) -> None:
         room = (scene.x(again[0]) if again else RIGHT) - x - 14
         why = o.cause if o.cause.startswith(word) else f"{word}: {o.cause}"
         text = next((t for t in (f"{why} ({o.cause_kind})", word) if 5.6 * len(t) < room), "")
-        picture.text(x + 10, y + 3.5, text, fill=TEXT)
+        if text:
+            picture.text(x + 10, y + 3.5, text, fill=TEXT)
 
 
 def move_text(move: Move) -> str:
@@ -348,7 +349,11 @@ def _draw_gutter(picture: Picture, scene: Scene) -> None:
         held = f"{len(row.held)}/{number(round(row.fair_share, 1))}"
         picture.text(columns[2], y, held, fill=TEXT)
         size = data_size(row.unread_bytes)
-        age = "" if row.behind_since_ms is None else f" {(scene.now_ms - row.behind_since_ms) / 1000:.0f} s"
+        age = (
+            ""
+            if row.behind_since_ms is None
+            else f" {time_text(round((scene.now_ms - row.behind_since_ms) / 1000))}"
+        )
         room = int((WIDTH - 4 - columns[2]) / 6) - len(held) - 1
         unread = first_fit(room, f"{size}{age if row.unread_bytes else ''}", size)
         picture.text(WIDTH - 4, y, unread, anchor="end")

@@ -12,6 +12,7 @@ from pravega_lab.portable.words import plural
 from ..groups.history import BoardHistory
 from ..live.payload import or_nan, pack
 from ..live.view import View, refuse_value
+from ..svg.picture import moment_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -272,7 +273,7 @@ class ReaderBoard(View):
 
     def _reasons(self, history: BoardHistory) -> list[str]:
         return [
-            f"{self._s(m.time_ms):.1f} s: {label_of(m.segment_id)} of {m.stream} from "
+            f"{moment_text(self._s(m.time_ms))}: {label_of(m.segment_id)} of {m.stream} from "
             f"{m.from_reader or 'nobody'} to {m.to_reader}: {m.reason} ({m.reason_kind})"
             for m in history.moves
             if m.group == self._group and m.from_reader != m.to_reader

@@ -17,6 +17,7 @@ from pravega_lab.portable.words import plural
 
 from ..live.payload import Payload
 from ..live.view import View, journal_of, refuse_value
+from ..svg.picture import moment_text
 from .history import MapHistory
 from .rows import SegmentPacker, scale_text, tier_text
 
@@ -158,7 +159,8 @@ class SegmentMap(View):
     def _reasons(self, history: MapHistory) -> list[str]:
         start_ms = history.start_ms or 0
         scales = [
-            f"{(s.time_ms - start_ms) / 1000:.1f} s: {scale_text(s)} ({s.cause_kind})" for s in history.scales
+            f"{moment_text((s.time_ms - start_ms) / 1000)}: {scale_text(s)} ({s.cause_kind})"
+            for s in history.scales
         ]
         return [*scales, *(f"{row.label}: {tier_text(row)}" for row in history.rows if tier_text(row))]
 

@@ -45,6 +45,11 @@ def time_text(seconds: float) -> str:
     return f"{number(seconds)} s" if seconds < LONG_S else _long_text(round(seconds))
 
 
+def moment_text(seconds: float) -> str:
+    """Return a moment as text, to a tenth of a second in the first ten minutes."""
+    return f"{seconds:.1f} s" if seconds < LONG_S else _long_text(round(seconds))
+
+
 def _long_text(seconds: int) -> str:
     minutes, rest = divmod(seconds, 60)
     hours, minutes = divmod(minutes, 60)
