@@ -2,10 +2,10 @@
 proportion.
 
 The functions here do no I/O; a callable that they receive finds event boundaries. The key space shares the
-limit in proportion to its backlog. Segments that were written at the same time are therefore read at the same
-time, and no part runs ahead in event time. What a segment does not need of its share goes to its successors.
-The end of a share is rounded up to the next event boundary. So every lineage advances, and a batch exceeds
-the limit by at most one event per segment.
+limit in proportion to its backlog. Segments that were written at the same time are therefore read at about
+the same time, and no part runs far ahead in event time. What a segment does not need of its share goes to its
+successors. The end of a share is rounded up to the next event boundary. So every lineage advances, and a
+batch exceeds the limit by at most one event per segment.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from pravega_lab.connector.spark.source.lineage import Lineage, Span
 #: (segment id, offset of an event, smallest wanted offset) -> the first event boundary at or after that
 #: offset.
 Boundary = Callable[[int, int, int], int]
+#: How often `backlog_of_atoms` improves its estimate. More rounds change little.
+ROUNDS = 20
 
 
 @dataclass(frozen=True)
@@ -78,10 +80,8 @@ def _ends(backlog: Backlog, limit_bytes: float, boundary: Boundary) -> dict[int,
 def takes(backlog: Backlog, limit_bytes: float) -> dict[int, int]:
     """Return how many bytes to take of each segment, before rounding to event boundaries."""
     lineage = backlog.lineage
-    later = [
-        sum(backlog.left(segment) * lineage.part(segment, atom) for segment in path)
-        for atom, path in enumerate(lineage.paths)
-    ]
+    weights = backlog_of_atoms(backlog)
+    later = list(weights)
     total = sum(later) or 1.0
     share = [limit_bytes * ahead / total for ahead in later]
     blocker: list[int | None] = [None] * len(later)
@@ -93,7 +93,7 @@ def takes(backlog: Backlog, limit_bytes: float) -> dict[int, int]:
         closed = any(_holds_back(blocker[atom], segment) for atom in (*lineage.gate[segment], *atoms))
         found[segment] = 0 if closed else min(left, ceil(have))
         if not closed and found[segment] == left:
-            _hand_on(lineage, segment, have - left, left, later, share)
+            _hand_on(atoms, weights, have - left, left, later, share)
             continue
         for atom in atoms:
             blocker[atom] = segment if blocker[atom] is None else blocker[atom]
@@ -104,13 +104,34 @@ def _holds_back(blocker: int | None, segment: int) -> bool:
     return blocker is not None and not _same_epoch(blocker, segment)
 
 
+def backlog_of_atoms(backlog: Backlog) -> list[float]:
+    """Return how many bytes are left to read in each atom, estimated where a segment has several atoms.
+
+    The paths of all atoms span the same time, so the bytes on a path tell how fast its keys were written. A
+    segment divides its bytes among its atoms in proportion to that, and with these parts the bytes on the
+    paths are computed again. The widths of the atoms are only the first guess: a stream is scaled because
+    some ranges are written faster than others.
+    """
+    lineage = backlog.lineage
+    found = list(lineage.widths)
+    for _ in range(ROUNDS):
+        weights, found = found, [0.0] * len(found)
+        for segment in lineage.order:
+            atoms = lineage.atoms[segment]
+            left = backlog.left(segment)
+            whole = sum(weights[atom] for atom in atoms) or 1.0
+            for atom in atoms if left else ():
+                found[atom] += left * weights[atom] / whole
+    return found
+
+
 def _hand_on(
-    lineage: Lineage, segment: int, rest: float, left: int, later: list[float], share: list[float]
+    atoms: range, weights: Sequence[float], rest: float, left: int, later: list[float], share: list[float]
 ) -> None:
     """Pass the rest of a finished segment's share to its successors, in proportion to their backlog."""
-    atoms = lineage.atoms[segment]
+    whole = sum(weights[atom] for atom in atoms) or 1.0
     for atom in atoms:
-        later[atom] = max(0.0, later[atom] - left * lineage.part(segment, atom))
+        later[atom] = max(0.0, later[atom] - left * weights[atom] / whole)
     ahead = sum(later[atom] for atom in atoms)
     for atom in atoms:
         share[atom] = max(0.0, rest) * later[atom] / ahead if ahead > 0 else 0.0

@@ -52,7 +52,8 @@ def is_before(cut: Mapping[int, int], other: Mapping[int, int], spans: Mapping[i
 class Lineage:
     """Some segments of one stream, and their *atoms*: the smallest key ranges that no segment divides.
 
-    ``order`` has all ids, predecessors first. ``atoms[id]`` has the indexes of a segment's atoms.
+    ``order`` has all ids, predecessors first. ``atoms[id]`` has the indexes of a segment's atoms, and
+    ``widths`` the width of each atom.
     ``paths[atom]`` has the segments that own this atom, one after another. ``gate[id]`` has the atoms on
     which every older segment must be read to its end before ``id`` may begin. These are more than the atoms
     of its predecessors where one scale replaces two segments by three. A cut can leave a segment only for all
@@ -67,16 +68,11 @@ class Lineage:
             segment: range(bisect_left(bounds, spans[segment][0]), bisect_left(bounds, spans[segment][1]))
             for segment in self.order
         }
-        self._width = {s: sum(self.widths[atom] for atom in self.atoms[s]) for s in self.order}
         self.paths: list[list[int]] = [[] for _ in self.widths]
         for segment in self.order:
             for atom in self.atoms[segment]:
                 self.paths[atom].append(segment)
         self.gate = self._gates()
-
-    def part(self, segment: int, atom: int) -> float:
-        """Return the share of a segment's bytes that counts for one of its atoms."""
-        return self.widths[atom] / self._width[segment]
 
     def _gates(self) -> dict[int, range]:
         gates = {segment: range(0) for segment in self.order}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pravega_lab.connector.spark.source.limits import Backlog, advance, takes
 from pravega_lab.connector.spark.source.lineage import Lineage, groups
 from pravega_lab.connector.spark.source.splits import SegmentSlice, pack, plan, slices
-from tests.connector.spark.synthetic import SyntheticStream, segment_id, stream_at_random
+from tests.connector.spark.synthetic import SyntheticStream, scale_at_random, segment_id, stream_at_random
 
 NAME = "scope/stream"
 Cut = dict[int, int]
@@ -115,7 +115,7 @@ def two_segments_merged(first: int, second: int, merged: int) -> SyntheticStream
 
 def test_a_batch_may_end_inside_a_merge() -> None:
     stream = two_segments_merged(first=2, second=50, merged=10)
-    cut = batch(stream, stream.head(), 1000)
+    cut = batch(stream, stream.head(), 3000)
     assert cut[segment_id(0, 0)] == stream.length(segment_id(0, 0))
     assert 0 < cut[segment_id(0, 1)] < stream.length(segment_id(0, 1))
     assert segment_id(1, 0) not in cut
@@ -152,6 +152,40 @@ def test_lineages_advance_in_proportion_to_their_backlog() -> None:
     for _ in range(90):
         stream.write(0.75, 92)
     assert batch(stream, stream.head(), 5000) == {segment_id(0, 0): 500, segment_id(0, 1): 4500}
+
+
+def test_no_range_of_keys_runs_ahead_of_another_before_a_merge() -> None:
+    """The key range of the merged segment does not tell how much of it belongs to each of the two halves."""
+    stream = SyntheticStream.with_segments(2)
+    for i in range(1000):
+        stream.write(0.25 if i % 10 == 0 else 0.75, 92)
+        if i == 199:
+            stream.scale(list(stream.active), [(0.0, 1.0)])
+    found = takes(backlog_of(stream, stream.head(), stream.tail()), 10_000)
+    assert found[segment_id(0, 0)] == pytest.approx(1000, rel=0.3)
+    assert found[segment_id(0, 1)] == pytest.approx(9000, rel=0.1)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_events_of_one_time_are_read_together_also_with_hot_keys(seed: int) -> None:
+    """An event that is read many batches after events of its time would be late for every watermark."""
+    chance, keys = random.Random(seed), [number / 13 for number in range(13)]
+    stream = SyntheticStream.with_segments(1)
+    for _ in range(10):
+        for _ in range(300):
+            stream.write(min(0.99, chance.choice(keys) ** 2), 92)
+        scale_at_random(stream, chance)
+    cut, newest, worst = stream.head(), 0, 0
+    while cut != stream.tail():
+        end = batch(stream, cut, 15_000)
+        read = [
+            number
+            for partition in partitions(stream, cut, end)
+            for piece in partition
+            for _, number in stream.read(piece.segment_id, piece.start, piece.end)
+        ]
+        worst, newest, cut = max(worst, newest - min(read)), max(newest, *read), end
+    assert worst < 250
 
 
 def test_what_a_sealed_segment_does_not_need_goes_to_its_busier_successor() -> None:
