@@ -114,7 +114,7 @@ unit: setup  ## protocol, store, client, simulation, conformance without a real 
 # Spark's JVMs and Python processes live for seconds: they start quickly with these.
 QUICK_SPARK = SPARK_SUBMIT_OPTS="$$($(PY) -m tests.spark.jvm)" SPARK_HOME="$$($(PY) -m tests.spark.jvm --home)"
 
-pythons: setup $(NODE_STAMP)  ## the fast tests of protocol and client, and journals, on every Python 3.11 to 3.14 found here
+pythons: setup $(NODE_STAMP)  ## the fast tests of protocol, client, store and engine, and journals, on every Python 3.11 to 3.14 found here
 	$(PY) tests/pythons.py
 
 # pytest looks only at files and folders that name the marker: to import all tests takes 10 s.

@@ -1,4 +1,4 @@
-"""Test protocol and client on each supported Python of this machine, and compare journals of simulated runs.
+"""Test protocol, client, store and engine on each Python here, and compare journals of simulated runs.
 
     python tests/pythons.py [3.12 3.14]
 
@@ -30,7 +30,7 @@ TOOLS = (
     "pytest-timeout",
     "pytest-xdist",
 )
-TESTS = ("protocol", "client", "project/test_extras.py", "portable")
+TESTS = ("protocol", "client", "engine/store", "engine/flow", "project/test_extras.py", "portable")
 SEEDS = 8  # of each scenario
 
 
@@ -63,13 +63,13 @@ def run_tests(python: Path, version: str) -> bool:
     if not (environment / "bin" / "python").exists():
         subprocess.run([python, "-m", "venv", environment], check=True)
     own = environment / "bin" / "python"
-    pip = [own, "-m", "pip", "install", "-q", "--disable-pip-version-check", *requirements()]
-    if subprocess.run(pip, check=False).returncode != 0:
+    pip: list[str | Path] = [own, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+    if subprocess.run([*pip, *requirements()], check=False).returncode != 0:
         return False
     tests = [str(ROOT / "tests" / name) for name in TESTS]
-    command = [own, "-m", "pytest", "-q", "--color=no", "-p", "no:cacheprovider", "-n", "2", *tests]
+    command: list[str | Path] = [own, "-m", "pytest", "-q", "--color=no", "-p", "no:cacheprovider", "-n", "2"]
     marks = "not slow and not real_pravega and not spark and not browser"
-    return subprocess.run([*command, "-m", marks], cwd=ROOT, check=False).returncode == 0
+    return subprocess.run([*command, *tests, "-m", marks], cwd=ROOT, check=False).returncode == 0
 
 
 def journals(version: str) -> dict[str, str]:
@@ -89,7 +89,7 @@ def browsers_journals(version: str) -> dict[str, str] | None:
     code = "import google.protobuf, pathlib; print(pathlib.Path(google.protobuf.__file__).parents[1])"
     own = ROOT / ".venvs" / version / "bin" / "python"
     google = subprocess.run([own, "-c", code], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
-    command = [node, ROOT / "tests" / "pyodide.mjs", ROOT, google, str(SEEDS)]
+    command: list[str | Path] = [node, ROOT / "tests" / "pyodide.mjs", ROOT, google, str(SEEDS)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     found: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
     return found

@@ -23,6 +23,7 @@ GIB = 1024**3
 FREE_DISK_BYTES_MIN = 2 * GIB
 PORTS = (("controller", 9090), ("segment store", 12345))
 PYTHON_MIN = (3, 11)
+PYTHON_TESTED_MAX = (3, 14)
 # What `make test` runs with; other versions may work.
 TESTED = {"pyspark": "4.3.0", "jupyterlab": "4.6.6", "anywidget": "0.11.0", "plotly": "7.1.0"}
 
@@ -40,8 +41,12 @@ class Finding:
 def check_python() -> Iterator[Finding]:
     """Check the version of Python."""
     found = ".".join(map(str, sys.version_info[:3]))
-    good = sys.version_info >= PYTHON_MIN
-    yield Finding("python", "ok" if good else "red", found, "" if good else "install Python 3.11 or newer")
+    if sys.version_info < PYTHON_MIN:
+        yield Finding("python", "red", found, "install Python 3.11 or newer")
+    elif sys.version_info[:2] > PYTHON_TESTED_MAX:
+        yield Finding("python", "note", found, "tested with 3.11 to 3.14")
+    else:
+        yield Finding("python", "ok", found)
 
 
 def check_versions() -> Iterator[Finding]:

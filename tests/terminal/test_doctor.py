@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from importlib.metadata import metadata
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,6 +13,7 @@ from pravega_lab.connector.spark.session import java
 from pravega_lab.errors import SetupError
 from pravega_lab.terminal import doctor
 from tests.connector.spark.session.other_python import make_other_python
+from tests.pythons import VERSIONS
 
 
 @pytest.fixture(autouse=True)
@@ -23,6 +26,31 @@ def nothing_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def levels() -> list[tuple[str, str]]:
     return [(finding.name, finding.level) for finding in doctor.check_spark()]
+
+
+@pytest.mark.parametrize(
+    ("version", "level", "remedy"),
+    [
+        ((3, 10, 13), "red", "install Python 3.11 or newer"),
+        ((3, 11, 0), "ok", ""),
+        ((3, 14, 9), "ok", ""),
+        ((3, 15, 0), "note", "tested with 3.11 to 3.14"),
+    ],
+)
+def test_a_python_newer_than_the_tested_ones_is_noted(
+    monkeypatch: pytest.MonkeyPatch, version: tuple[int, ...], level: str, remedy: str
+) -> None:
+    monkeypatch.setattr(doctor, "sys", SimpleNamespace(version_info=version))
+    (finding,) = doctor.check_python()
+    assert (finding.level, finding.remedy) == (level, remedy)
+
+
+def test_the_tested_pythons_are_those_of_the_package_and_of_make_pythons() -> None:
+    classifiers = metadata("pravega-lab").get_all("Classifier") or []
+    named = [name.rpartition(" ")[2] for name in classifiers if ":: Python :: 3." in name]
+    assert named == list(VERSIONS)
+    tested = [tuple(map(int, version.split("."))) for version in named]
+    assert (tested[0], tested[-1]) == (doctor.PYTHON_MIN, doctor.PYTHON_TESTED_MAX)
 
 
 def test_the_python3_of_the_path_is_compared_with_this_one(
