@@ -12,6 +12,7 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator
+from types import ModuleType
 
 from pravega_lab.client.framing.values import ArrayFraming
 
@@ -22,8 +23,8 @@ class _Compilation:
     Neither a fork nor the end of the interpreter interrupts a step: both would leave locks of numba or LLVM
     held. They wait for the present step, a second at most.
 
-    Numba once iterates over the builtins, which IPython changes at the start and the end of each cell. A step
-    that this disturbed is done again.
+    Numba iterates over the builtins, which IPython changes at the start and the end of each cell. An import
+    or a step that this disturbed is done again.
     """
 
     TRIES, PAUSE_S = 20, 0.05
@@ -56,10 +57,9 @@ class _Compilation:
 
     def _run(self) -> None:
         try:
-            with self._step:
-                from pravega_lab.client.framing import compiled
             for tries_left in reversed(range(self.TRIES)):
                 try:
+                    compiled = self._load()
                     if self._take_steps(compiled.compile_steps()):
                         self.framing, self.is_compiled = compiled, True
                     return
@@ -73,6 +73,11 @@ class _Compilation:
             warnings.warn(
                 f"events are framed by plain Python, because compiling failed: {error}", stacklevel=1
             )
+
+    def _load(self) -> ModuleType:
+        with self._step:
+            from pravega_lab.client.framing import compiled
+        return compiled
 
     def _take_steps(self, steps: Iterator[None]) -> bool:
         """Return whether all ``steps`` were taken."""

@@ -177,3 +177,22 @@ def test_what_is_compiled_imports_nothing_at_its_first_use() -> None:
     command = [sys.executable, "-c", CALLS]
     done = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_an_import_that_ipython_disturbed_is_done_again(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load, tried = Compilation._load, []
+
+    def disturbed(self: Compilation) -> object:
+        tried.append(self)
+        if len(tried) < 3:
+            raise RuntimeError("dictionary changed size during iteration")
+        return load(self)
+
+    monkeypatch.setattr(Compilation, "_load", disturbed)
+    monkeypatch.setattr(Compilation, "PAUSE_S", 0.0)
+    one = start(lambda: iter(()))
+    one.wait(WAIT_S)
+    assert one.is_compiled
+    assert len(tried) == 3
