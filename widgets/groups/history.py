@@ -57,6 +57,7 @@ class BoardHistory(GroupHistory):
 
     def apply(self, observation: Observation) -> None:
         """Take one more observation into account."""
+        # It is due, or the clock was set back.
         if self.readers and not 0 < self._next_sample_ms - observation.time_ms <= SAMPLE_MS:
             self._sample(observation.time_ms)
         if isinstance(observation, SegmentOpened):

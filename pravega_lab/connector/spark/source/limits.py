@@ -117,21 +117,23 @@ def backlog_of_atoms(backlog: Backlog) -> list[float]:
     for _ in range(ROUNDS):
         weights, found = found, [0.0] * len(found)
         for segment in lineage.order:
-            atoms = lineage.atoms[segment]
-            left = backlog.left(segment)
-            whole = sum(weights[atom] for atom in atoms) or 1.0
-            for atom in atoms if left else ():
-                found[atom] += left * weights[atom] / whole
+            for atom, part in _parts(backlog.left(segment), lineage.atoms[segment], weights):
+                found[atom] += part
     return found
+
+
+def _parts(left: int, atoms: range, weights: Sequence[float]) -> list[tuple[int, float]]:
+    """Divide the bytes of a segment among its atoms."""
+    whole = sum(weights[atom] for atom in atoms) or 1.0
+    return [(atom, left * weights[atom] / whole) for atom in atoms]
 
 
 def _hand_on(
     atoms: range, weights: Sequence[float], rest: float, left: int, later: list[float], share: list[float]
 ) -> None:
     """Pass the rest of a finished segment's share to its successors, in proportion to their backlog."""
-    whole = sum(weights[atom] for atom in atoms) or 1.0
-    for atom in atoms:
-        later[atom] = max(0.0, later[atom] - left * weights[atom] / whole)
+    for atom, part in _parts(left, atoms, weights):
+        later[atom] = max(0.0, later[atom] - part)
     ahead = sum(later[atom] for atom in atoms)
     for atom in atoms:
         share[atom] = max(0.0, rest) * later[atom] / ahead if ahead > 0 else 0.0
