@@ -261,6 +261,8 @@ def test_no_rate_is_shown_of_the_time_before_the_first_look() -> None:
     assert (unknown, known) == (NONE, mix(COLD, HOT, 0.75))
     assert before == pytest.approx(RIGHT - LEFT)  # all of it, and on it
     assert since == pytest.approx((RIGHT - LEFT) * 12 / 100.5, abs=2)
+    assert ">not known<" in str(picture)  # in the legend
+    assert ">not known<" not in str(SegmentMap(splitting_story().journal).picture()[1])
 
 
 def test_no_rate_is_shown_of_the_time_between_two_observers() -> None:

@@ -223,6 +223,8 @@ def _draw_legend(picture: Picture, scene: Scene) -> None:
             (HOT, f"{scene.rate_text(scene.rate_top)}{' = 2 × target' if scene.target else ''}"),
             (NONE, "sealed segments are paler and closed"),
         ]
+        if any(scene.seconds(row.start_ms) < scene.rates_since_s for row in scene.history.rows):
+            entries.append((NONE, "not known"))
     if any(row.truncated_ms is not None for row in scene.history.rows):
         entries.append(("url(#plab-hatch)", "truncated"))
     if "tiers" in scene.facts["knows"]:
