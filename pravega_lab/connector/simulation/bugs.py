@@ -137,10 +137,8 @@ def _without_flush() -> list[Replacement]:
 @_bug("recovered-not-committed", "c", ONCE)
 def _recovered_not_committed() -> list[Replacement]:
     """Transactions that were pre-committed before a failure are not committed after it."""
-    right = Transactions.commit
 
-    async def commit(self: Transactions, handle: Any) -> None:
-        if handle[0] in self._open:
-            await right(self, handle)
+    async def recover_and_commit(self: PravegaWriter, transaction: Any) -> None:
+        return
 
-    return [(Transactions, "commit", commit)]
+    return [(PravegaWriter, "recover_and_commit", recover_and_commit)]

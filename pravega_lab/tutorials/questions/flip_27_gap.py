@@ -25,14 +25,14 @@ EXERCISES = (
         number="08.2",
         asks="b2, checkpoint 2: how many events of each source subtask would be read twice?",
         read=numbers_in_any_order,
-        right="cfdf32a7cd360d94",
+        right="aa9bef3b52fac9df",
         hints=(
             "In the timeline, the hatched part of a source's row is between the cut and its barrier.",
             '`b2.job.to_pandas("source_cut")` has a row for each checkpoint and subtask.',
         ),
         solution=(
-            "c-l>j!41Md3<O)*0#IH&D1-)_+!9U-Hu5>3>mGCD!N(qXJ$r^|!DYhLR>qx<93A5P0{EgvOOzP5V*9+Ypz4Shd-hb5Hq-SdV;1"
-            "+CTpLVLQ-4cG7z9o!^wW5InE&<j$i`}rTO4i69@7VqcRA+"
+            "c-l>j!41Md3<O)*0#Kf*ga(}45>5&>@;RXE9&_Zu#~yh-J43W!o^Z8|ai=3khd93gzNpa>CC07TvFt3UI^xxyJ=LV$bo<Fz#Jw"
+            "ih22<43-_j8Vfl~_oGTt8MfBihOu^QwSXWM$j^Z}5AIp+"
         ),
     ),
     Exercise(

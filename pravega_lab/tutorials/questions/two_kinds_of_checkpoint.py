@@ -25,14 +25,14 @@ EXERCISES = (
         number="07.2",
         asks="In which segments are the first event out of order and the event that it came after?",
         read=numbers_in_any_order,
-        right="82fa80e91782efd2",
+        right="7a4622b9661aab93",
         hints=(
             "`kafka.disorder()` is in the order of the copy. Look at its first row.",
             "The number of a segment follows the #, its epoch the e.",
         ),
         solution=(
-            "c-kGwK?;B%6olcc473fwg`3XN1s*k)pfB)AUO#g;^Zg#8C&Gp$AU-)i-LUv|Y8S&%DUD;_)Dfl`CG&LHZ-OtiAt~B8%Fa6SRen"
-            "6A5HVG2?gMifA<z"
+            "c-kGwK?;B%6olcc47d#!1}!>A7kKEHfhnjY-9B?Q!~Ypba@cmL4L--1dxbJHs&$#$rNS0U<M@FIE$~HWAu1)(X&iyz!_;t1M&j"
+            "_n=lw@3H{q{RoBjaKr6p?"
         ),
     ),
     Exercise(

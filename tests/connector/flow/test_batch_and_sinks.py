@@ -23,6 +23,7 @@ from pravega_lab.connector.flow import (
     reader_metrics,
     write_in_event_time_order,
 )
+from pravega_lab.connector.flow.sinks import transactional_sink
 from pravega_lab.connector.flow.sinks.transactional_sink import Transactions
 from pravega_lab.engine.flow.batch import Batch
 from pravega_lab.engine.flow.calling import value_of
@@ -33,8 +34,12 @@ from pravega_lab.engine.flow.graph.graph import JobGraph
 from pravega_lab.engine.flow.graph.stream import StreamEnvironment
 from pravega_lab.engine.flow.master.config import JobConfig
 from pravega_lab.engine.flow.master.job import Job
+from pravega_lab.engine.flow.master.restart import NoRestart
 from pravega_lab.engine.flow.sink.sinks import CommitRequest, Sink
 from pravega_lab.engine.flow.time.watermarks import WatermarkStrategy
+from pravega_lab.engine.store.errors import StoreFull
+from pravega_lab.engine.store.metadata.catalog import StreamEntry
+from pravega_lab.engine.store.transactions.transactions import Transactions as StoreTransactions
 from pravega_lab.errors import BadInputError, TransactionFailedError
 from pravega_lab.testing.simulated import SimulatedPravega
 from tests.connector.flow.jobs import (
@@ -246,6 +251,55 @@ def test_a_transaction_whose_lease_ran_out_is_never_left_out(
                 with pytest.raises(LostTransactionError, match="ABORTED"):
                     await value_of(committer.commit([request]))
                 await value_of(committer.close())
+
+    world.run(story())
+
+
+@ONE
+@EXACTLY_ONCE
+def test_a_commit_counts_when_its_events_can_be_read(
+    pravega_simulation: SimulatedPravega,
+    monkeypatch: pytest.MonkeyPatch,
+    sink: type[PravegaWriter | PravegaTransactionalSink],
+) -> None:
+    """The store accepts commits and does not carry them out, as while its disk is full, or for good."""
+    world = pravega_simulation
+    is_stuck = True
+    right = StoreTransactions._commit_batch
+
+    def commit_batch(self: StoreTransactions, stream: StreamEntry, now_ms: int) -> None:
+        if is_stuck and stream.scoped_name == OUT:
+            raise StoreFull("no room for a merge")
+        right(self, stream, now_ms)
+
+    monkeypatch.setattr(StoreTransactions, "_commit_batch", commit_batch)
+    monkeypatch.setattr(transactional_sink, "COMMITTED_S_MAX", 5.0)
+
+    async def story() -> None:
+        nonlocal is_stuck
+        config, files = config_of(world), MemoryFiles()
+        env = StreamEnvironment("copy")
+        rows = env.from_source(PravegaSegmentSource(config, "in", rows=ROWS), uid="source")
+        rows.sink_to(sink(config, OUT, events=EVENTS), uid="sink")
+        async with world.client() as client:
+            into, out = await streams(client)
+            await write(into, numbered(0, 20))
+            job = job_of(world, env.job_graph(), files=files, restart=NoRestart())
+            await job.start()
+            await write(into, numbered(20, 40))
+            with pytest.raises(JobFailedError) as raised:
+                await asyncio.wait_for(job.wait(), 60)
+            assert "is still COMMITTING after 5 s" in str(raised.value.__cause__)
+            assert "an older savepoint" in str(raised.value.__cause__)
+            assert await read(out) == []
+            assert job.latest_checkpoint is not None
+            again = job_of(world, env.job_graph(), files=files, restore_from=job.latest_checkpoint.path)
+            await again.start()
+            await asyncio.sleep(12)  # it fails and restarts
+            is_stuck = False
+            found = await until(out, 40)
+            await again.cancel()
+            assert sorted(row["n"] for row in found) == list(range(40))
 
     world.run(story())
 

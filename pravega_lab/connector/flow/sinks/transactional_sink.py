@@ -6,6 +6,10 @@ commit. After a failure no process renews it, so the lease has to be longer than
 commit fails because the lease ran out, flink-connectors ignore the error and silently lose the data. Here the
 job fails.
 
+A store only accepts a commit, and carries it out afterwards. Pravega 0.13.0 can leave a transaction in
+COMMITTING for good, if another one of the stream is committed at the same moment. So a commit counts when its
+events can be read. If that never happens, the job fails, and its checkpoint still has the transaction.
+
 A store remembers for 24 h how a transaction ended (pravega.md A10). A job that resumes from an older
 savepoint commits its transactions again, and the store answers UNKNOWN: the data is in the stream, or it is
 lost. The job fails, unless the user has looked and sets ``skips_forgotten``.
@@ -38,6 +42,11 @@ from pravega_lab.engine.flow.sink.sinks import (
 from pravega_lab.errors import StoreUnavailableError, TransactionFailedError
 
 _log = logging.getLogger(__name__)
+
+COMMITTED_S_MAX = 120.0
+"""How long a sink waits until the store has carried out a commit that it accepted."""
+
+_LEAVING_OUT = "give the sink another uid, and restore with allow_non_restored_state=True"
 
 Handle = list[Any]
 """What a checkpoint stores of a transaction: its id, the watermark to note or None, and the writer's name."""
@@ -82,6 +91,8 @@ class Transactions:
     async def commit(self, handle: Handle) -> None:
         """Commit a transaction, also again, also one of another subtask or process.
 
+        The store has then accepted the commit; see `wait_until_committed`.
+
         Raises:
             TransactionFailedError: Its lease ran out before, and its data is lost. Or the store does not know
                 it any more (``state`` is UNKNOWN).
@@ -95,6 +106,22 @@ class Transactions:
         finally:
             await transaction.close()
 
+    async def wait_until_committed(self, handle: Handle) -> None:
+        """Wait until the events of a transaction can be read, after its commit was accepted.
+
+        Raises:
+            StoreUnavailableError: They cannot be read after `COMMITTED_S_MAX`.
+        """
+        transaction = self._stream.transaction(UUID(handle[0]))
+        try:
+            await transaction.wait_until(TransactionState.COMMITTED, timeout_s=COMMITTED_S_MAX)
+        except StoreUnavailableError as error:
+            raise StoreUnavailableError(
+                f"{error}. None of its events can be read yet, and the job does not continue without them:"
+                " after a restart it waits again. If the state never changes, write the output again from an"
+                f" older savepoint into a new stream. Or continue without these events: {_LEAVING_OUT}"
+            ) from error
+
     def _consequence(self, error: TransactionFailedError) -> str:
         if is_forgotten(error):
             return (
@@ -104,8 +131,7 @@ class Transactions:
             )
         return (
             f"Its data is lost: the lease ({self._lease_ms} ms) has to be longer than the time between two "
-            "checkpoints and a recovery together. To continue without it, give the sink another uid, and "
-            "restore with allow_non_restored_state=True"
+            f"checkpoints and a recovery together. To continue without it, {_LEAVING_OUT}"
         )
 
     async def abort(self, txn_id: str) -> None:
@@ -198,6 +224,7 @@ class PravegaWriter(TwoPhaseCommitSink):
         """
         try:
             await self._transactions.commit(transaction)
+            await self._transactions.wait_until_committed(transaction)
         except TransactionFailedError as error:
             raise LostTransactionError(str(error)) from error
 
@@ -209,6 +236,7 @@ class PravegaWriter(TwoPhaseCommitSink):
         """
         try:
             await self._transactions.commit(transaction)
+            await self._transactions.wait_until_committed(transaction)
         except TransactionFailedError as error:
             if not (self.skips_forgotten and is_forgotten(error)):
                 raise LostTransactionError(str(error)) from error
@@ -298,9 +326,11 @@ class _TransactionCommitter(Committer):
 
     async def commit(self, requests: Sequence[CommitRequest]) -> None:
         lost: TransactionFailedError | None = None
+        accepted: list[Handle] = []
         for request in requests:
             try:
                 await self._transactions.commit(request.committable)
+                accepted.append(request.committable)
             except TransactionFailedError as error:
                 if self._skips_forgotten and is_forgotten(error):
                     request.signal_failed_with_known_reason(str(error))  # logged and left out
@@ -308,6 +338,8 @@ class _TransactionCommitter(Committer):
                     lost = lost or error
             except StoreUnavailableError:
                 request.retry_later()
+        for handle in accepted:
+            await self._transactions.wait_until_committed(handle)
         if lost is not None:  # only after the others were committed
             raise LostTransactionError(str(lost)) from lost
 
