@@ -14,7 +14,7 @@ from pravega_lab.portable.waiting import shield
 from ..flow.checkpoint.handles import CompletedCheckpoint
 from ..flow.elements import SubtaskId
 from ..flow.errors import IllegalStateError
-from ..flow.files import Files, FsspecFiles
+from ..flow.files import Files, Folder, FsspecFiles
 from ..flow.graph.graph import JobGraph
 from ..flow.master.config import JobConfig
 from ..flow.master.job import Job
@@ -41,7 +41,7 @@ class ClusterJob:
         workers: The number of processes. The default is the number of subtasks of the widest vertex, but at
             most the
             number of slots. Subtask i of a vertex with n subtasks runs in worker ``i * workers // n``.
-        restore_from: The folder of a checkpoint or savepoint, possibly of another parallelism.
+        restore_from: As for `Job`, possibly of another parallelism.
         files: Where checkpoints are stored. The workers get a copy.
         observer: Receives every observation, in the job's thread. `JobObserver` may be read from any thread.
         host: The address on which the driver listens, and where workers connect.
@@ -61,7 +61,7 @@ class ClusterJob:
         config: JobConfig | None = None,
         *,
         workers: int | None = None,
-        restore_from: str | None = None,
+        restore_from: Folder | CompletedCheckpoint | None = None,
         files: Files | None = None,
         observer: Observer | None = None,
         host: str | None = None,
@@ -184,11 +184,11 @@ class ClusterJob:
         """Take a checkpoint and return it; see `Job.trigger_checkpoint`."""
         return self._ask(self.job.trigger_checkpoint())
 
-    def trigger_savepoint(self, folder: str | None = None) -> str:
+    def trigger_savepoint(self, folder: Folder | None = None) -> str:
         """Take a savepoint and return its folder; see `Job.trigger_savepoint`."""
         return self._ask(self.job.trigger_savepoint(folder))
 
-    def stop_with_savepoint(self, folder: str | None = None, *, drain: bool = False) -> str:
+    def stop_with_savepoint(self, folder: Folder | None = None, *, drain: bool = False) -> str:
         """Stop with a savepoint, and return its folder when the workers have ended; see
         `Job.stop_with_savepoint`.
         """

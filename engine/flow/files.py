@@ -19,9 +19,13 @@ T = TypeVar("T")
 PART = ".tmp"  # ends the name of a file that is not complete
 
 
-def join(folder: str, *names: str) -> str:
+Folder = str | os.PathLike[str]
+"""A path, as text or `pathlib.Path`, or a URL for fsspec."""
+
+
+def join(folder: Folder, *names: str) -> str:
     """Return ``folder/name/…`` with every ``..`` resolved. The scheme of a URL is kept."""
-    head, sep, rest = folder.rpartition("://")
+    head, sep, rest = os.fspath(folder).rpartition("://")
     path = posixpath.normpath(posixpath.join(rest, *names))
     return head + sep + path
 

@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from ..errors import DamagedCheckpointError
-from ..files import Files, join, relative
+from ..files import Files, Folder, join, relative
 from ..state.handles import Blob, ListMode, ListState, SubtaskState
 from ..state.state import KeyedSnapshot
 from .handles import CompletedCheckpoint
@@ -38,7 +38,7 @@ class OperatorSnapshot:
 class CheckpointLayout:
     """The names of folders and files of one job's checkpoints."""
 
-    def __init__(self, root: str, job_id: str) -> None:
+    def __init__(self, root: Folder, job_id: str) -> None:
         self.folder = join(root, job_id)
         self.shared = join(self.folder, "shared")
 

@@ -9,6 +9,7 @@ from pravega_lab.errors import BadInputError
 
 from ..checkpoint.coordinator import CheckpointConfig
 from ..checkpoint.history import EndRules, History, end_rules
+from ..files import Folder
 from ..operators.operator import RuntimeMode
 from .restart import FixedDelay, NoRestart, RestartStrategy
 
@@ -22,13 +23,13 @@ class JobConfig:
 
     ``checkpoints`` None: the job takes none, and nothing survives a failure. ``restart`` None: restart
     without end if there are checkpoints, else not at all, as Flink does. ``channel_capacity``: how many
-    records a channel holds. ``folder``: where checkpoints are written (a path or URL for fsspec, any name in
-    memory). ``savepoint_folder``: where savepoints without a folder are written. ``sample_interval_ms``: how
-    often the observer gets throughput and channel contents; None: never. ``exactly_once``: barriers are
+    records a channel holds. ``folder``: where checkpoints are written (a path, a URL for fsspec, or any name
+    in memory). ``savepoint_folder``: where savepoints without a folder are written. ``sample_interval_ms``:
+    how often the observer gets throughput and channel contents; None: never. ``exactly_once``: barriers are
     aligned; False: at least once. ``allow_non_restored_state``: state of operators that the job does not have
     is dropped. ``claim``: the job owns the checkpoint or savepoint that it restores, and deletes its folder
-    when newer checkpoints no longer refer to it. ``mode``: for batch execution call `run_batch`.
-    ``history``: earlier behaviour of Flink.
+    when newer checkpoints no longer refer to it. ``mode``: for batch execution call `run_batch`. ``history``:
+    earlier behaviour of Flink.
 
     Raises:
         BadInputError: ``channel_capacity`` is below 1, or a number of ``checkpoints`` is below its minimum.
@@ -38,8 +39,8 @@ class JobConfig:
     exactly_once: bool = True
     restart: RestartStrategy | None = None
     channel_capacity: int = 1024
-    folder: str = "checkpoints"
-    savepoint_folder: str | None = None
+    folder: Folder = "checkpoints"
+    savepoint_folder: Folder | None = None
     allow_non_restored_state: bool = False
     claim: bool = False
     mode: RuntimeMode = RuntimeMode.STREAMING

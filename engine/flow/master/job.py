@@ -26,7 +26,7 @@ from ..checkpoint.storage import IN_PROGRESS
 from ..clock import steady_clock
 from ..elements import CheckpointKind, SubtaskId
 from ..errors import CheckpointFailedError, IllegalStateError, JobCancelledError, Reason, SavepointError
-from ..files import Files, FsspecFiles, join
+from ..files import Files, Folder, FsspecFiles, join
 from ..graph.graph import JobGraph, check_graph
 from ..observer import NoObserver, Observer
 from ..operators.operator import RuntimeMode
@@ -43,7 +43,8 @@ _T = TypeVar("_T")
 class Job:
     """One execution of a graph.
 
-    ``restore_from`` is the folder of a checkpoint or savepoint to start from. ``files`` is where checkpoints
+    ``restore_from`` is the checkpoint or savepoint to start from: its folder, or what `latest_checkpoint` of
+    another job returned. ``files`` is where checkpoints
     are stored: fsspec unless something else is given. ``wire``, ``host``, ``now_ms``, ``unique_id`` and
     ``home`` replace time, chance and places, for the simulation and the cluster. Without ``now_ms``, the job
     has a `clock.steady_clock`.
@@ -54,7 +55,7 @@ class Job:
         graph: JobGraph,
         config: JobConfig | None = None,
         *,
-        restore_from: str | None = None,
+        restore_from: Folder | CompletedCheckpoint | None = None,
         files: Files | None = None,
         observer: Observer | None = None,
         wire: Wire | None = None,
@@ -67,7 +68,9 @@ class Job:
         check_graph(graph)
         self.graph, self.config = graph, config or JobConfig()
         self.files = files or FsspecFiles(private=True)
-        self._restore_from = restore_from
+        if isinstance(restore_from, CompletedCheckpoint):
+            restore_from = restore_from.path
+        self._restore_from = None if restore_from is None else join(restore_from)
         self._observer: Observer = observer or NoObserver()
         self._wire: Wire = wire or LocalWire()
         self._host: TaskHost = host or LocalHost()
@@ -176,7 +179,7 @@ class Job:
         coordinator = self.master.coordinator
         return await self.master.ask(coordinator.request(CheckpointKind.CHECKPOINT, self._now_ms()))
 
-    async def trigger_savepoint(self, folder: str | None = None) -> str:
+    async def trigger_savepoint(self, folder: Folder | None = None) -> str:
         """Take a savepoint while the job continues; return its folder.
 
         ``folder`` must be empty or absent; None: one in `JobConfig.savepoint_folder`.
@@ -194,7 +197,7 @@ class Job:
         self._note_refusal(answer, target)
         return (await answer).path
 
-    async def stop_with_savepoint(self, folder: str | None = None, *, drain: bool = False) -> str:
+    async def stop_with_savepoint(self, folder: Folder | None = None, *, drain: bool = False) -> str:
         """Stop reading, take a savepoint, commit, and end the job; return the savepoint's folder.
 
         With ``drain``, event time goes to its end first and operators finish, for a job that will not be
@@ -238,7 +241,7 @@ class Job:
                 f"Job {self.graph.name!r} is {self.state} and takes no more checkpoints; wait() says why.",
             )
 
-    async def _savepoint_folder(self, folder: str | None) -> str:
+    async def _savepoint_folder(self, folder: Folder | None) -> str:
         if folder is None:
             if self.config.savepoint_folder is None:
                 raise IllegalStateError(

@@ -21,7 +21,7 @@ from pravega_lab.portable.waiting import gather, shield
 
 from ..batch import Batch, Row
 from ..errors import LostTransactionError
-from ..files import Files, FsspecFiles, GrowingFile, join
+from ..files import Files, Folder, FsspecFiles, GrowingFile, join
 from .json_lines import json_lines
 from .sinks import MaybeAwaitable, SinkContext, TwoPhaseCommitSink
 
@@ -57,8 +57,8 @@ class TwoPhaseFileSink(TwoPhaseCommitSink):
     ``files`` is in memory in the simulation; its default is fsspec.
     """
 
-    def __init__(self, folder: str, files: Files | None = None) -> None:
-        self._folder = folder
+    def __init__(self, folder: Folder, files: Files | None = None) -> None:
+        self._folder = join(folder)
         self._files = files or FsspecFiles()
         self._open: dict[str, _Open] = {}
         self._context: SinkContext
@@ -138,9 +138,9 @@ class TwoPhaseFileSink(TwoPhaseCommitSink):
         return join(self._folder, f"part-{transaction['name']}.jsonl")
 
 
-async def committed_rows(folder: str, files: Files | None = None) -> list[Row]:
+async def committed_rows(folder: Folder, files: Files | None = None) -> list[Row]:
     """Return all committed rows, file by file."""
-    at = files or FsspecFiles()
+    at, folder = files or FsspecFiles(), join(folder)
     rows: list[Row] = []
     for name in await at.names(folder):
         if name.startswith("part-"):

@@ -21,6 +21,7 @@ from pravega_lab.engine.flow import observer as seen
 from pravega_lab.engine.flow.batch import Batch, Row
 from pravega_lab.engine.flow.checkpoint import metadata
 from pravega_lab.engine.flow.checkpoint.coordinator import CheckpointConfig
+from pravega_lab.engine.flow.checkpoint.handles import CompletedCheckpoint
 from pravega_lab.engine.flow.elements import SubtaskId
 from pravega_lab.engine.flow.errors import (
     CheckpointFailedError,
@@ -709,6 +710,30 @@ def test_a_savepoint_on_disk_can_be_read_moved_inspected_and_is_refused_when_dam
     assert "not the metadata of a checkpoint of this engine" in capsys.readouterr().err
     assert main(["savepoint", "inspect", str(tmp_path)]) == 1
     assert "has no _metadata" in capsys.readouterr().err
+
+
+def test_folders_are_texts_or_paths_and_a_checkpoint_names_its_own(tmp_path: Path) -> None:
+    async def counted(restore_from: Path | CompletedCheckpoint | None, savepoint: Path) -> Job:
+        env = StreamEnvironment("paths")
+        stream = env.from_source(endless(WORDS, pause_ms=0), uid="words").key_by("word").aggregate(count())
+        stream.uid("counts").sink_to(TwoPhaseFileSink(tmp_path / "out"), uid="files")
+        config = JobConfig(CheckpointConfig(interval_ms=10), folder=tmp_path / "chk")
+        job = Job(env.job_graph(), config, restore_from=restore_from)
+        await job.start()
+        async with asyncio.timeout(30):
+            while len(await committed_rows(tmp_path / "out")) < len(WORDS):
+                await asyncio.sleep(0.01)
+        await job.stop_with_savepoint(savepoint)
+        return job
+
+    async def story() -> None:
+        first = await counted(None, tmp_path / "one")
+        await counted(tmp_path / "one", tmp_path / "two")
+        await counted(first.latest_checkpoint, tmp_path / "three")
+
+    asyncio.run(story())
+    assert len(asyncio.run(committed_rows(tmp_path / "out"))) == len(WORDS)
+    assert {path.name for path in tmp_path.iterdir()} == {"chk", "one", "two", "three", "out"}
 
 
 @pytest.mark.parametrize("damage", ["changed", "missing"])
