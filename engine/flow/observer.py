@@ -7,11 +7,11 @@ not between subtasks.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from dataclasses import dataclass
 from typing import Protocol
 
+from .cancelling import ends_program
 from .elements import CheckpointKind, SubtaskId
 
 _log = logging.getLogger(__name__)
@@ -332,7 +332,9 @@ class _LoggedObserver:
     def observe(self, observation: Observation) -> None:
         try:
             self._observer.observe(observation)
-        except (Exception, asyncio.CancelledError):
+        except BaseException as error:
+            if ends_program(error):
+                raise
             _log.exception("The observer of the job failed at %s", observation)
 
 

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
-from pravega_lab.portable.waiting import FIRST_COMPLETED, is_being_cancelled, wait
+from pravega_lab.portable.waiting import FIRST_COMPLETED, wait
 
 from ..calling import call
 from ..cancelling import is_failure, is_interrupt
@@ -252,8 +252,8 @@ class EffectRunner:
         await self._files.write(join(checkpoint.path, METADATA), metadata.encode(written))
         try:
             await self._files.delete(join(checkpoint.path, IN_PROGRESS))
-        except (Exception, asyncio.CancelledError) as error:
-            if is_being_cancelled():
+        except BaseException as error:
+            if not is_failure(error):
                 raise
             # The metadata is there, so the checkpoint is complete: it could be restored.
             _log.warning("%s keeps its file _in_progress", checkpoint.path, exc_info=error)

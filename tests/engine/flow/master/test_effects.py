@@ -411,16 +411,11 @@ def _of_metadata(call: str, path: str) -> bool:
     ],
     ids=["metadata", "location", "cleaning", "mark"],
 )
+@pytest.mark.parametrize("error", [StorageError, asyncio.CancelledError, Panic])
 def test_checkpoints_go_on_after_any_error_of_the_storage(
-    is_odd: Callable[[str, str], bool], reason: str | None
+    is_odd: Callable[[str, str], bool], reason: str | None, error: type[BaseException]
 ) -> None:
-    goes_on(is_odd, reason)
-
-
-def goes_on(
-    is_odd: Callable[[str, str], bool] = _of_metadata, reason: str | None = "FINALIZE_CHECKPOINT_FAILURE"
-) -> None:
-    files = OddFiles(is_odd)
+    files = OddFiles(is_odd, error)
     virtual = finished(Source(), files=files)
     assert files.raised == 3
     assert failures(virtual) == ([reason] * 3 if reason else [])
@@ -610,9 +605,9 @@ def test_what_an_observer_raises_changes_nothing(caplog: pytest.LogCaptureFixtur
         def observe(self, observation: Any) -> None:
             super().observe(observation)
             raised[type(observation)] = None
-            raise cancelled if len(raised) % 2 else StorageError("the observer is broken")
+            raise errors[len(raised) % len(errors)]
 
-    cancelled = asyncio.CancelledError()
+    errors = (asyncio.CancelledError(), StorageError("the observer is broken"), Panic("the observer"))
     virtual.told = Broken()
 
     async def story() -> None:
