@@ -27,8 +27,6 @@ __all__ = ["FLIGHTS", "ORDER_CHANGES", "FlightEvents", "OrderChanges", "flights"
 
 #: How many flights the data set of `flights` has: every departure from New York in 2013.
 FLIGHTS = 336_776
-FLIGHTS_CANCELLED = 8_255
-FLIGHTS_WITHOUT_TAIL_NUMBER = 2_512
 #: How many changes of a table the data set of `order_changes` has.
 ORDER_CHANGES = 3_000
 #: What becomes of an order, in this order. A delivered order is deleted after some time.

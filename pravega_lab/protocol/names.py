@@ -138,11 +138,6 @@ def transient_segment_name(parent: str, writer_id: UUID, unique: UUID) -> str:
     return f"{parent}{_TRANSIENT}{writer_id.hex}.{unique.hex}"
 
 
-def index_segment_name(parent: str) -> str:
-    """Return the name of a segment's index segment."""
-    return parent + _INDEX
-
-
 def table_segment_name(scope: str, table: str) -> str:
     """Return the name of a table's one segment, as the Rust client forms it (reader-groups.md C4)."""
     return kv_table_segment_name(scope, table, 0)

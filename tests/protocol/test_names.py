@@ -53,7 +53,7 @@ def test_derived_segments_know_their_parent() -> None:
     transaction = names.transaction_segment_name(parent, TXN)
     assert transaction == parent + "#transaction.00000001000000000000000000000007"
     transient = names.transient_segment_name(parent, TXN, UUID(int=2))
-    for name in (transaction, transient, names.index_segment_name(parent)):
+    for name in (transaction, transient, f"{parent}#index"):
         assert names.parent_of(name) == parent
     assert names.transaction_id_of(transaction) == TXN
 

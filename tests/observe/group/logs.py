@@ -19,7 +19,6 @@ from pravega_lab.protocol.stream_cut import UNBOUNDED
 
 GROUP = "s/g"
 HEADER_BYTES = 8
-MS_PER_ENTRY = 100
 
 
 class Logged(NamedTuple):

@@ -50,7 +50,6 @@ class SplitReader(SourceReader[SegmentSplit]):
         self._ready: dict[SplitKey, None] = {}
         self._news = asyncio.Event()
         self.no_more_splits = False
-        self.skipped_bytes = 0
 
     # -- splits --------------------------------------------------------------------------------------------
 
@@ -145,7 +144,6 @@ class SplitReader(SourceReader[SegmentSplit]):
             _log.warning("%s was truncated away before it was read from %d on", split.split_id, split.offset)
             self._end(split.key, output)
             return
-        self.skipped_bytes += error.start_offset - split.offset
         _log.warning(
             "%s: bytes %d to %d were truncated before they were read",
             split.split_id,
