@@ -61,7 +61,7 @@ export interface Cut extends Area {
 export const isTurned = (n: number): boolean => n >= TURNED_FROM;
 
 /** What the layout of the lower picture depends on. */
-export interface Shape {
+interface Shape {
   isJob: boolean;
   turned: boolean; // the words below the bars
   hasCut?: boolean;

@@ -16,10 +16,10 @@ export const STATES = ["", "running", "completed", "failed", "cancelled", "unkno
 export const PHASES_MAX = 8; // of a system: a phase's index is its part's × 8 and its place
 
 /** `waits` says what a part in this phase waits for; a part has passed when a phase that `passes` is over. */
-export type PhaseKind = [name: string, words: string, colour: string, waits: string, passes: number];
+type PhaseKind = [name: string, words: string, colour: string, waits: string, passes: number];
 
 /** The events between the cut of the other system and the barrier; below 0 they would be lost. */
-export type Between = readonly [cut: number, barrier: number, events: number];
+type Between = readonly [cut: number, barrier: number, events: number];
 
 export interface Facts {
   source: string;
@@ -67,7 +67,7 @@ export interface RowMark extends Mark {
   reader?: number;
 }
 
-export interface Passed {
+interface Passed {
   where: string;
   skipped: string; // why it need not pass, or ""
 }

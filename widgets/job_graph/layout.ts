@@ -59,7 +59,7 @@ export interface PlacedMark extends Area {
 }
 
 /** Group the channels before a box: one each, or one per producing vertex where either side is folded. */
-export function slotsOf(model: JobModel, tasks: readonly number[]): number[][] {
+function slotsOf(model: JobModel, tasks: readonly number[]): number[][] {
   const groups = new Map<string | number, number[]>();
   for (const task of tasks)
     for (const c of model.channelsInto(task)) {
@@ -133,7 +133,7 @@ export function blockedSince({ held }: Slot): number | null {
 
 export const heldIn = (slot: Slot): Held[] => (slot.folded ? summed(slot.held) : slot.held[0].marks);
 
-export interface PlacedMarks {
+interface PlacedMarks {
   marks: PlacedMark[];
   more: number; // that have no room
   end: number; // the x up to which marks go

@@ -11,13 +11,13 @@ export interface BoxMark extends Mark {
   group: string | undefined;
 }
 
-export interface ChannelMark extends Mark {
+interface ChannelMark extends Mark {
   kind: "channel";
   lane: string;
 }
 
 /** Something that a channel holds. */
-export interface HeldMark extends Mark {
+interface HeldMark extends Mark {
   kind: "mark";
   lane: string;
   what: string;

@@ -32,7 +32,7 @@ type SentVertex = [
   depth: number,
   name: string,
 ];
-export type Said = [task: number, at: number, text: string];
+type Said = [task: number, at: number, text: string];
 
 export interface Lists {
   lives: [at: number, life: number][];

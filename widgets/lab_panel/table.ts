@@ -3,7 +3,7 @@
 import { type Piece, piece } from "../page/elements.ts";
 
 /** One part of a lab, as `pravega_lab.lab.panel` sends it. */
-export interface Part {
+interface Part {
   readonly symbol: string;
   readonly state: string;
   readonly colour: string;

@@ -1,7 +1,7 @@
 // Elements of the page. `create` makes every one of them, from text and attributes: no text is ever read as HTML.
 
-export type Tag = keyof HTMLElementTagNameMap;
-export type Attributes = Readonly<Record<string, string | number>>;
+type Tag = keyof HTMLElementTagNameMap;
+type Attributes = Readonly<Record<string, string | number>>;
 
 /** A description of text or of an element: plain data, so that what a view says can be tested without a page. */
 export type Piece =
@@ -37,7 +37,7 @@ export function pairs(
   return piece("table", {}, ...lines);
 }
 
-export const FOLDED_MAX = 12; // rows
+const FOLDED_MAX = 12; // rows
 
 /** Describe a table with a head; of very many rows the first, and how many more there are. */
 export function columns(head: readonly string[], rows: readonly (readonly Child[])[]): Piece {

@@ -2,7 +2,7 @@
 import { fill, type Piece, piece } from "./elements.ts";
 import type { LegendEntry } from "./spec.ts";
 
-export const LEGEND_MAX = 7;
+const LEGEND_MAX = 7;
 
 /** Describe a legend: at most seven entries, how many more there are, and what the view leaves out.
  *  An eighth takes the place of its count. */

@@ -12,7 +12,7 @@ type Buffers = readonly (DataView | ArrayBuffer | Uint8Array)[];
 
 /** What the kernel has said about a view, in the view's own form. */
 // biome-ignore lint/suspicious/noExplicitAny: stores of all formats; each view's model knows its own
-export type ViewModel = { readonly store: Store<any, any, any> };
+type ViewModel = { readonly store: Store<any, any, any> };
 
 /**
  * Return the two functions: one model per widget, a frame per place where it is shown. To be called once per widget (a

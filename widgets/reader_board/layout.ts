@@ -12,7 +12,7 @@ const SAME_S = 0.002; // times of one event that two rows carry differ by less
 export type Rectangle = readonly [x: number, y: number, w: number, h: number];
 
 /** What geometry needs to know of the time axis. */
-export type Axis = Pick<Box, "x" | "left" | "right" | "scale">;
+type Axis = Pick<Box, "x" | "left" | "right" | "scale">;
 
 /** Return the rectangle of what lasted from `start` to `end`, clipped to the screen, or null where it is outside. */
 export function rectangle(

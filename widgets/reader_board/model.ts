@@ -32,7 +32,7 @@ export type Move = [
   reasonKind: string,
   predecessors: number[],
 ];
-export type Coming = [t: number, reader: number, what: "joined" | "left" | "killed", cause: string, kind: string];
+type Coming = [t: number, reader: number, what: "joined" | "left" | "killed", cause: string, kind: string];
 
 /** A time in which a reader was online; `how` it ended is "" while it lasts. */
 export interface Session {

@@ -2,8 +2,8 @@
 import { type GroupModel, NOBODY, type Reader } from "./model.ts";
 import { heldAt, isOnline, lagAt, session } from "./moment.ts";
 
-export const LANES_MAX = 30;
-export const SLOTS_MAX = 6; // rows of bars within a lane; with more they are thinner
+const LANES_MAX = 30;
+const SLOTS_MAX = 6; // rows of bars within a lane; with more they are thinner
 export const HEAD = 34;
 const GONE_MAX = 5; // of the lanes, when there are too many: for those that went last
 const CAUSES = 40; // three lines of reasons

@@ -34,7 +34,7 @@ export interface CheckpointMark extends Mark {
 }
 
 /** The positions of a checkpoint: `at` (ms) is when the segment had its position, `done` that it was read whole. */
-export interface CutPiece {
+interface CutPiece {
   stream: string;
   number: number;
   low: number;

@@ -3,13 +3,13 @@
 type ColumnOf<T> = T extends "u" ? Uint32Array : Float32Array;
 
 /** The columns of a format such as "index:u start:f", by name. */
-export type Columns<F extends string> = F extends `${infer N}:${infer T} ${infer Rest}`
+type Columns<F extends string> = F extends `${infer N}:${infer T} ${infer Rest}`
   ? { [K in N]: ColumnOf<T> } & Columns<Rest>
   : F extends `${infer N}:${infer T}`
     ? { [K in N]: ColumnOf<T> }
     : never;
 
-export interface Format {
+interface Format {
   readonly format: string;
   readonly keyed?: boolean;
 }

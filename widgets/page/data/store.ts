@@ -7,7 +7,7 @@ const STEPS = { steps: { format: "t:f seq:u" } } as const;
 export type Tables<F extends Formats> = { [K in keyof F]: Table<F[K]["format"]> };
 
 /** A moment as the kernel sends it: seconds, kind, text, whether a fork can begin there. */
-export type SentMoment = [t: number, kind: string, text: string, hasCut: number];
+type SentMoment = [t: number, kind: string, text: string, hasCut: number];
 
 /** The facts that every view has. */
 export interface CommonFacts {
@@ -36,7 +36,7 @@ export interface Content {
 }
 
 /** Called with a table's name and its first new row; with "" when everything is forgotten. */
-export type Learned = (name: string, first: number) => void;
+type Learned = (name: string, first: number) => void;
 
 export class Store<F extends Formats = Formats, Facts = object, Lists = object> {
   readonly tables: Tables<F & typeof STEPS>;

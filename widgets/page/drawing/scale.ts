@@ -4,8 +4,8 @@ import { longTime } from "./format.ts";
 import type { Theme } from "./theme.ts";
 
 // The same in every view, so that the time axes of stacked views are exactly above each other.
-export const LEFT = 46;
-export const GUTTER = 240;
+const LEFT = 46;
+const GUTTER = 240;
 const FOLDED_BELOW = 720; // in a narrower view the columns on the right are a table below the picture
 const EDGE = 14; // right of a folded picture
 const EMPTY_SPAN: [number, number] = [0, 60_000];
@@ -30,7 +30,7 @@ export interface Box {
   font(px?: number, weight?: string): string;
 }
 
-export interface Size {
+interface Size {
   scale: number;
   width: number;
   height: number;

@@ -1,7 +1,7 @@
 // Text that has to fit into a width. The context's font decides how wide text is.
 
 /** What measures text: a canvas context, or a stand-in in tests. */
-export type Measure = Pick<CanvasRenderingContext2D, "measureText">;
+type Measure = Pick<CanvasRenderingContext2D, "measureText">;
 
 /** Return how many characters all names begin with, up to the end of a word. */
 export function commonStart(names: readonly string[]): number {

@@ -19,7 +19,7 @@ export interface Member {
   step(at: number, direction: number): number | null;
 }
 
-export interface Zoom {
+interface Zoom {
   from: number;
   to: number;
   follow: boolean;

@@ -2,14 +2,14 @@
 
 import type { Run } from "./link.ts";
 
-export interface Bug {
+interface Bug {
   name: string;
   what: string;
   /** The switches with which the bug shows. */
   switches: Record<string, string>;
 }
 
-export interface Verb {
+interface Verb {
   name: string;
   label: string;
   /** The name of the list in `Answer.targets` that the act chooses from, or "". */
