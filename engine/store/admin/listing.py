@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from pravega_lab.errors import NotFoundError
 from pravega_lab.protocol.controller import controller_pb2 as pb
+from pravega_lab.protocol.names import is_transient, transaction_id_of
 
 from ..log.disk import Disk
 from ..log.format import file_id_of, snapshot_sequence_of
@@ -88,9 +89,10 @@ def segment_rows(storage: Storage, stream: str | None = None) -> list[Row]:
 
 def _segment_row(segment: Segment) -> Row:
     kind = "table" if segment.table is not None else "stream"
-    if "#transaction." in segment.name or "#transient." in segment.name:
-        kind = segment.name.partition("#t")[2].partition(".")[0]
-        kind = f"t{kind}"
+    if transaction_id_of(segment.name) is not None:
+        kind = "transaction"
+    elif is_transient(segment.name):
+        kind = "transient"
     return {
         "segment": segment.name,
         "number": segment.id,
