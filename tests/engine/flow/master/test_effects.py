@@ -415,6 +415,14 @@ def _of_metadata(call: str, path: str) -> bool:
 def test_checkpoints_go_on_after_any_error_of_the_storage(
     is_odd: Callable[[str, str], bool], reason: str | None, error: type[BaseException]
 ) -> None:
+    goes_on(is_odd, reason, error)
+
+
+def goes_on(
+    is_odd: Callable[[str, str], bool] = _of_metadata,
+    reason: str | None = "FINALIZE_CHECKPOINT_FAILURE",
+    error: type[BaseException] = StorageError,
+) -> None:
     files = OddFiles(is_odd, error)
     virtual = finished(Source(), files=files)
     assert files.raised == 3
