@@ -8,7 +8,9 @@ segments, tables), dispatch, connection, runner, monitoring, standalone.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from pravega_lab.portable.lazy import lazy_names
 
 if TYPE_CHECKING:
     from .limits.limits import Limits
@@ -18,10 +20,4 @@ __all__ = ["Limits", "StoreProcess"]
 
 _HOMES = {"Limits": "limits.limits", "StoreProcess": "store_process"}
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

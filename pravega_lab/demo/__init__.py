@@ -8,7 +8,9 @@ Only the command line and notebooks import it; it may import every package but t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from pravega_lab.portable.lazy import lazy_names
 
 if TYPE_CHECKING:
     from pravega_lab.demo.history import Scales
@@ -51,10 +53,4 @@ _HOMES = {
     "Scales": "history",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -8,7 +8,9 @@ and starts nothing. Tests of users and the tutorials import it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from pravega_lab.portable.lazy import lazy_names
 
 if TYPE_CHECKING:
     from pravega_lab.testing.commit_kills import DirectWriter, Step, killed_at
@@ -38,14 +40,4 @@ _HOMES = {
     "killed_at": "commit_kills",
 }
 
-
-def __getattr__(name: str) -> Any:
-    from importlib import import_module
-
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -9,9 +9,10 @@ and user programs import it; it imports tables, rows and the client.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pravega_lab.connector.spark.format import FORMAT
+from pravega_lab.portable.lazy import lazy_names
 
 if TYPE_CHECKING:
     from pravega_lab.connector.spark.session.driver import Driver, submit
@@ -29,10 +30,4 @@ _HOMES = {
     "write_progress": "session.progress",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)
