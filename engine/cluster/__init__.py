@@ -2,6 +2,6 @@
 
 `spark.SparkJob` starts its workers by a barrier job of Spark, and `processes.ProcessJob` as plain processes
 of this machine. Everything else is the same. This package is separate from `engine.flow`, which decides and
-knows nothing of sockets, processes or Spark. It imports only `engine.flow`, and user programs
-import it. pyspark is imported when a `SparkJob` is created.
+knows nothing of sockets, processes or Spark. It imports only `engine.flow`, and user programs import it.
+pyspark is imported when a `SparkJob` is created.
 """

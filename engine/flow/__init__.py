@@ -5,10 +5,10 @@ or `Job`. The same code runs on an ordinary asyncio loop and under the virtual t
 Importing this package imports and starts nothing: names are looked up when they are first used.
 docs/engine.md describes its folders.
 
-The folders have an order, and imports lead only downwards: the modules beside the folders (`errors`, `batch`,
-`elements`, `files` and so on) are lowest, then come state, time, operators, source, sink, graph, checkpoint,
-task and master. tests/project/test_tidy.py checks the order. User programs, the cluster, connectors and the
-simulation import it. Code of this repository names the module that it needs.
+The folders have an order, and imports lead only downwards: the modules next to the folders (`errors`,
+`batch`, `elements`, `files` and so on) are lowest, then come state, time, operators, source, sink, graph,
+checkpoint, task and master. tests/project/test_tidy.py checks the order. User programs, the cluster,
+connectors and the simulation import it. Code of this repository names the module that it needs.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """The network front of the store: wire commands, the controller over gRPC, and the process around both.
 
-`StoreProcess` runs an embedded store beside a program, and `Limits` says what its clients may take. The lab,
-the fixtures and the simulation import this folder; it imports `engine.store` and the protocol. Inside, each
-module imports only modules further left: security, segment_store, handlers, commands (appends, reads,
-segments, tables), dispatch, connection, runner, monitoring, standalone.
+`StoreProcess` runs an embedded store in a process of its own, and `Limits` says what its clients may take.
+The lab, the fixtures, the terminal and the simulation import this folder; it imports `engine.store`,
+`engine.registry` and the protocol. Inside, each module and folder imports only earlier ones of this list:
+limits, security, tiers, segment_store, handlers, the commands (appends, reads, segments, tables), dispatch,
+connection, runner, grpc, registry, monitoring, standalone. The other modules are helpers of one of these.
 """
 
 from __future__ import annotations

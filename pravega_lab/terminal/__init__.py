@@ -1,4 +1,6 @@
-"""``pravega-lab watch`` shows a cluster or a reader group in a terminal; ``doctor`` checks this machine.
+"""Commands for a terminal: ``watch`` shows a cluster or a reader group, ``doctor`` checks this machine, and
+``admin`` keeps the data folder of a store.
 
-The command line imports this folder; it imports `observe` and the client, and `doctor` the Spark connector.
+The command line imports this folder. It imports `observe` and the client. `doctor` also imports the
+Spark connector, and `terminal.admin` the store.
 """
