@@ -25,17 +25,19 @@ from pravega_lab.client.connection.retry import (
     TransientError,
 )
 from pravega_lab.client.controller.link import ControllerCallError, ControllerLink
+from pravega_lab.client.controller.messages import (
+    config_message,
+    configuration_of,
+    segment_range,
+    segment_ranges,
+    stream_info,
+    stream_info_only,
+    txn_message,
+    txn_uuid,
+)
 from pravega_lab.client.controller.visible_epochs import VisibleEpochs
 from pravega_lab.client.definite import uncertain
-from pravega_lab.client.values import (
-    RetentionKind,
-    RetentionPolicy,
-    ScalingKind,
-    ScalingPolicy,
-    StreamConfiguration,
-    Successor,
-    TransactionState,
-)
+from pravega_lab.client.values import StreamConfiguration, Successor, TransactionState
 from pravega_lab.errors import (
     AccessDeniedError,
     AlreadyExistsError,
@@ -235,7 +237,7 @@ class Controller:
     async def create_stream(self, stream: str, configuration: StreamConfiguration) -> None:
         """Create a stream. Raises `AlreadyExistsError` and `ScopeNotFoundError`."""
         with uncertain_if_lost() as lost:
-            status = (await self._call("createStream", _config_message(stream, configuration), lost)).status
+            status = (await self._call("createStream", config_message(stream, configuration), lost)).status
             statuses = pb.CreateStreamStatus
             if status == statuses.STREAM_EXISTS:
                 if lost and await self.configuration(stream) == configuration:
@@ -251,23 +253,23 @@ class Controller:
 
     async def update_stream(self, stream: str, configuration: StreamConfiguration) -> None:
         """Replace the configuration of a stream."""
-        request = _config_message(stream, configuration)
+        request = config_message(stream, configuration)
         with uncertain_if_lost() as lost:
             status = (await self._call("updateStream", request, lost)).status
             _check_update(f"update {stream}", stream, status)
 
     async def configuration(self, stream: str) -> StreamConfiguration:
         """Return the configuration of a stream."""
-        return _configuration(await self._find(stream, "getStreamConfiguration", _info(stream)))
+        return configuration_of(await self._find(stream, "getStreamConfiguration", stream_info(stream)))
 
     async def stream_exists(self, stream: str) -> bool:
         """Return whether the stream exists."""
-        return bool((await self._call("checkStreamExists", _info(stream))).exists)
+        return bool((await self._call("checkStreamExists", stream_info(stream))).exists)
 
     async def seal_stream(self, stream: str) -> None:
         """Seal a stream. A sealed stream stays as it is."""
         with uncertain_if_lost() as lost:
-            status = (await self._find(stream, "sealStream", _info(stream), lost=lost)).status
+            status = (await self._find(stream, "sealStream", stream_info(stream), lost=lost)).status
             if status != pb.UpdateStreamStatus.STREAM_SEALED:
                 _check_update(f"seal {stream}", stream, status)
 
@@ -275,7 +277,7 @@ class Controller:
         """Delete a sealed stream. Raises `StreamNotSealedError`."""
         with uncertain_if_lost() as lost:
             try:
-                status = (await self._find(stream, "deleteStream", _info(stream), lost=lost)).status
+                status = (await self._find(stream, "deleteStream", stream_info(stream), lost=lost)).status
                 _check_deleted(stream, status)
             except StreamNotFoundError:
                 if not lost:  # else an attempt without an answer may have deleted it
@@ -283,14 +285,14 @@ class Controller:
 
     async def truncate_stream(self, stream: str, positions: Mapping[int, int]) -> None:
         """Truncate a stream at the positions of a cut."""
-        request = pb.StreamCut(streamInfo=_info(stream), cut=dict(positions))
+        request = pb.StreamCut(streamInfo=stream_info(stream), cut=dict(positions))
         with uncertain_if_lost() as lost:
             status = (await self._find(stream, "truncateStream", request, lost=lost)).status
             _check_update(f"truncate {stream} at {dict(positions)}", stream, status)
 
     async def subscribers(self, stream: str) -> list[str]:
         """Return the reader groups that hold back retention of a stream, as ``scope/group``."""
-        answer = await self._find(stream, "listSubscribers", _info(stream))
+        answer = await self._find(stream, "listSubscribers", stream_info(stream))
         if answer.status == pb.SubscribersResponse.STREAM_NOT_FOUND:
             raise StreamNotFoundError(f"there is no stream {stream}; create it first")
         if answer.status:
@@ -353,37 +355,39 @@ class Controller:
 
     async def current_segments(self, stream: str) -> list[SegmentRange]:
         """Return the active segments, lowest key range first; none if the stream is sealed."""
-        answer = await self._find(stream, "getCurrentSegments", _info_only(stream))
-        return _ranges(answer.segmentRanges)
+        answer = await self._find(stream, "getCurrentSegments", stream_info_only(stream))
+        return segment_ranges(answer.segmentRanges)
 
     async def epoch_segments(self, stream: str, epoch: int) -> list[SegmentRange]:
         """Return the segments of an epoch, lowest key range first."""
-        request = pb.GetEpochSegmentsRequest(streamInfo=_info(stream), epoch=epoch)
+        request = pb.GetEpochSegmentsRequest(streamInfo=stream_info(stream), epoch=epoch)
         try:
             answer = await self._find(stream, "getEpochSegments", request, f"an epoch {epoch}")
         except AccessDeniedError:
             return await self._visible.setdefault(stream, VisibleEpochs(self, stream)).segments(epoch)
-        return _ranges(answer.segmentRanges)
+        return segment_ranges(answer.segmentRanges)
 
     async def head(self, stream: str) -> dict[int, int]:
         """Return the offset in bytes at which each segment at the head begins."""
-        request = pb.GetSegmentsRequest(streamInfo=_info_only(stream), timestamp=0)
+        request = pb.GetSegmentsRequest(streamInfo=stream_info_only(stream), timestamp=0)
         answer = await self._find(stream, "getSegments", request)
         return {place.segmentId.segmentId: place.offset for place in answer.segments}
 
     async def successors(self, stream: str, segment_id: int) -> list[Successor]:
         """Return the successors of a segment, lowest key range first; none if it is active."""
-        request = pb.SegmentId(streamInfo=_info(stream), segmentId=segment_id)
+        request = pb.SegmentId(streamInfo=stream_info(stream), segmentId=segment_id)
         part = f"a segment {segment_id}"
         answer = await self._find(stream, "getSegmentsImmediatelyFollowing", request, part)
-        found = [Successor(_range(entry.segment), tuple(sorted(entry.value))) for entry in answer.segments]
+        found = [
+            Successor(segment_range(entry.segment), tuple(sorted(entry.value))) for entry in answer.segments
+        ]
         return sorted(found, key=lambda successor: successor.segment.low)
 
     async def segments_between(
         self, stream: str, start: Mapping[int, int], end: Mapping[int, int]
     ) -> list[int]:
         """Return the ids of the segments between two cuts, both included, ascending."""
-        request = pb.StreamCutRange(streamInfo=_info(stream), to=dict(end))
+        request = pb.StreamCutRange(streamInfo=stream_info(stream), to=dict(end))
         getattr(request, "from").update(start)
         part = f"one of the segments {sorted({*start, *end})}"
         answer = await self._find(stream, "getSegmentsBetween", request, part)
@@ -391,7 +395,7 @@ class Controller:
 
     async def endpoint(self, stream: str, segment_id: int) -> Endpoint:
         """Return the segment store that serves a segment."""
-        request = pb.SegmentId(streamInfo=_info(stream), segmentId=segment_id)
+        request = pb.SegmentId(streamInfo=stream_info(stream), segmentId=segment_id)
         answer = await self._find(stream, "getURI", request)
         return Endpoint(answer.endpoint, answer.port)
 
@@ -410,7 +414,7 @@ class Controller:
         ``lost`` collects attempts without an answer, as `uncertain_if_lost` does.
         """
         request = pb.ScaleRequest(
-            streamInfo=_info(stream),
+            streamInfo=stream_info(stream),
             sealedSegments=seal,
             newKeyRanges=[pb.ScaleRequest.KeyRangeEntry(start=low, end=high) for low, high in ranges],
             scaleTimestamp=timestamp_ms,
@@ -420,7 +424,7 @@ class Controller:
 
     async def is_scaled(self, stream: str, epoch: int) -> bool:
         """Return whether the scale that began in ``epoch`` is done."""
-        request = pb.ScaleStatusRequest(streamInfo=_info(stream), epoch=epoch)
+        request = pb.ScaleStatusRequest(streamInfo=stream_info(stream), epoch=epoch)
         status = (await self._find(stream, "checkScale", request)).status
         if status in (pb.ScaleStatusResponse.SUCCESS, pb.ScaleStatusResponse.IN_PROGRESS):
             return bool(status == pb.ScaleStatusResponse.SUCCESS)
@@ -428,7 +432,7 @@ class Controller:
 
     async def note_time(self, stream: str, writer: str, position: Mapping[int, int], time: int) -> None:
         """Note a writer's time at a position. Raises `BadInputError` for a time before its last one."""
-        cut = pb.StreamCut(streamInfo=_info(stream), cut=dict(position))
+        cut = pb.StreamCut(streamInfo=stream_info(stream), cut=dict(position))
         request = pb.TimestampFromWriter(writer=writer, position=cut, timestamp=time)
         with uncertain_if_lost() as lost:
             result = (await self._find(stream, "noteTimestampFromWriter", request, lost=lost)).result
@@ -440,13 +444,13 @@ class Controller:
 
     async def create_transaction(self, stream: str, lease_ms: int) -> tuple[UUID, list[SegmentRange]]:
         """Begin a transaction, and return its id and the segments that it writes to."""
-        request = pb.CreateTxnRequest(streamInfo=_info(stream), lease=lease_ms)
+        request = pb.CreateTxnRequest(streamInfo=stream_info(stream), lease=lease_ms)
         answer = await self._find(stream, "createTransaction", request)
-        return _txn_uuid(answer.txnId), _ranges(answer.activeSegments)
+        return txn_uuid(answer.txnId), segment_ranges(answer.activeSegments)
 
     async def ping_transaction(self, stream: str, txn_id: UUID, lease_ms: int) -> bool:
         """Renew a lease. Return False if nothing is left to renew."""
-        request = pb.PingTxnRequest(streamInfo=_info(stream), txnId=_txn_message(txn_id), lease=lease_ms)
+        request = pb.PingTxnRequest(streamInfo=stream_info(stream), txnId=txn_message(txn_id), lease=lease_ms)
         status = (await self._find(stream, "pingTransaction", request)).status
         return bool(status in (pb.PingTxnStatus.OK, pb.PingTxnStatus.DISCONNECTED))
 
@@ -455,7 +459,7 @@ class Controller:
     ) -> None:
         """Commit a transaction. ``writer`` notes ``time``; without both no time is noted (pravega.md A12)."""
         request = pb.TxnRequest(
-            streamInfo=_info(stream), txnId=_txn_message(txn_id), writerId=writer, timestamp=time
+            streamInfo=stream_info(stream), txnId=txn_message(txn_id), writerId=writer, timestamp=time
         )
         with uncertain_if_lost() as lost:
             status = (await self._find(stream, "commitTransaction", request, lost=lost)).status
@@ -466,7 +470,7 @@ class Controller:
 
     async def abort_transaction(self, stream: str, txn_id: UUID) -> None:
         """Abort a transaction. Raises `TransactionFailedError` unless its end is an abort."""
-        request = pb.TxnRequest(streamInfo=_info(stream), txnId=_txn_message(txn_id))
+        request = pb.TxnRequest(streamInfo=stream_info(stream), txnId=txn_message(txn_id))
         with uncertain_if_lost() as lost:
             status = (await self._find(stream, "abortTransaction", request, lost=lost)).status
             if status == pb.TxnStatus.SUCCESS:
@@ -477,7 +481,7 @@ class Controller:
 
     async def transaction_state(self, stream: str, txn_id: UUID) -> TransactionState:
         """Return the state of a transaction."""
-        request = pb.TxnRequest(streamInfo=_info(stream), txnId=_txn_message(txn_id))
+        request = pb.TxnRequest(streamInfo=stream_info(stream), txnId=txn_message(txn_id))
         return TransactionState((await self._find(stream, "checkTransactionState", request)).state)
 
 
@@ -535,72 +539,3 @@ def _txn_failed(what: str, stream: str, txn_id: UUID, state: TransactionState) -
     }.get(state, "none of its events is in the stream: write them in a new one")
     message = f"{what} of transaction {txn_id} on {stream}: it is {state.name}; {next_step}"
     raise TransactionFailedError(message, state)
-
-
-def _info(stream: str) -> pb.StreamInfo:
-    scope, name = split_scoped_name(stream)
-    return pb.StreamInfo(scope=scope, stream=name)
-
-
-def _info_only(stream: str) -> pb.StreamInfo:
-    """Return a stream's name for a call without a token in its answer: then reading permission is enough.
-
-    That is so in the released 0.13.0.
-    """
-    info = _info(stream)
-    info.accessOperation = pb.StreamInfo.NONE
-    return info
-
-
-def _range(message: pb.SegmentRange) -> SegmentRange:
-    return SegmentRange(message.segmentId.segmentId, message.minKey, message.maxKey)
-
-
-def _ranges(messages: Sequence[pb.SegmentRange]) -> list[SegmentRange]:
-    return sorted((_range(message) for message in messages), key=lambda segment: segment.low)
-
-
-def _config_message(stream: str, configuration: StreamConfiguration) -> pb.StreamConfig:
-    scaling, retention = configuration.scaling, configuration.retention
-    return pb.StreamConfig(
-        streamInfo=_info(stream),
-        scalingPolicy=pb.ScalingPolicy(
-            scaleType=pb.ScalingPolicy.ScalingPolicyType.Name(scaling.kind.value),
-            targetRate=scaling.target_rate,
-            scaleFactor=scaling.scale_factor,
-            minNumSegments=scaling.min_segments,
-        ),
-        retentionPolicy=pb.RetentionPolicy(
-            retentionType=pb.RetentionPolicy.RetentionPolicyType.Name(retention.kind.value),
-            retentionParam=retention.minimum,
-            retentionMax=retention.maximum,
-        ),
-        tags=pb.Tags(tag=configuration.tags),
-    )
-
-
-def _configuration(message: pb.StreamConfig) -> StreamConfiguration:
-    scaling, retention = message.scalingPolicy, message.retentionPolicy
-    kept = RetentionPolicy.none()
-    if retention.retentionType:
-        kept = RetentionPolicy(
-            RetentionKind(retention.retentionType), retention.retentionParam, retention.retentionMax
-        )
-    return StreamConfiguration(
-        ScalingPolicy(
-            ScalingKind(scaling.scaleType), scaling.targetRate, scaling.scaleFactor, scaling.minNumSegments
-        ),
-        kept,
-        tuple(message.tags.tag),
-    )
-
-
-def _txn_uuid(message: pb.TxnId) -> UUID:
-    return UUID(int=(message.highBits % 2**64) << 64 | message.lowBits % 2**64)
-
-
-def _txn_message(txn_id: UUID) -> pb.TxnId:
-    def signed(word: int) -> int:
-        return word - 2**64 if word >= 2**63 else word
-
-    return pb.TxnId(highBits=signed(txn_id.int >> 64), lowBits=signed(txn_id.int & (2**64 - 1)))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pravega_lab.client.controller.calls import Controller, _ranges, _succeeded, uncertain_if_lost
+from pravega_lab.client.controller.calls import Controller, _succeeded, uncertain_if_lost
 from pravega_lab.client.controller.link import ControllerCallError
+from pravega_lab.client.controller.messages import segment_ranges
 from pravega_lab.client.tables.values import KeyValueTableConfiguration
 from pravega_lab.errors import AlreadyExistsError, BadInputError, NotFoundError, ScopeNotFoundError
 from pravega_lab.protocol.controller import controller_pb2 as pb
@@ -56,7 +57,7 @@ async def table_segments(controller: Controller, name: str) -> list[SegmentRange
         if error.code_name == "NOT_FOUND":
             raise missing(name) from error
         raise controller._refused("getCurrentSegmentsKeyValueTable", _info(name), error) from error
-    return _ranges(answer.segmentRanges)
+    return segment_ranges(answer.segmentRanges)
 
 
 async def list_tables(controller: Controller, scope: str) -> list[str]:
