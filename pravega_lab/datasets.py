@@ -84,6 +84,7 @@ def flights(limit: int | None = None) -> FlightEvents:
             the table has the columns of the events.
 
     Raises:
+        BadInputError: ``limit`` is below 1.
         NotFoundError: The package with the data is not installed; the message says how to get it.
     """
     if limit is not None and limit < 1:

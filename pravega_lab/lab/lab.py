@@ -183,7 +183,8 @@ class Lab(OfThisProcess):
         """Create ``scope/stream``, with its scope, and return it. A name without a scope goes into ``lab``.
 
         By default the stream has one segment, which never scales, and keeps all events. With a ``retention``
-        policy the store truncates the stream once per period; see `RetentionPolicy`.
+        policy the store truncates the stream once per period; see `RetentionPolicy`. The arguments and errors
+        are those of `Client.create_stream`.
         """
         return self.client.create_stream(
             _scoped(name),

@@ -57,7 +57,24 @@ from .sink_nodes import sink_nodes
 
 
 class StreamEnvironment:
-    """Build a program. ``observer`` receives split assignments only; pass it to `Job` for the rest."""
+    """Build a program.
+
+    Args:
+        name: Name of the job in pictures and errors.
+        parallelism: Number of subtasks of each operator that does not set another one.
+        max_parallelism: Number of key groups of each operator that does not set another one. It bounds the
+            parallelism, and a job that restores keyed state has to keep it.
+        chaining: Run connected operators in one task where that is possible.
+        observer: Receives split assignments only; pass it to `Job` for the rest.
+
+    The methods that add a source or a sink have these arguments in common:
+
+    - ``name``: name of the operator in pictures and errors.
+    - ``uid``: name of the operator's state in checkpoints. Without it, the name follows from the operator's
+      place in the program, and a changed program does not find the state.
+    - ``parallelism``: number of subtasks. None: that of the environment.
+    - ``watermarks``: how the source finds event times. None: its rows have none.
+    """
 
     def __init__(
         self,
@@ -103,7 +120,7 @@ class StreamEnvironment:
         uid: str | None = None,
         parallelism: int | None = None,
     ) -> DataStream:
-        """Add a source of the legacy form. An externally induced one also adds its master hook."""
+        """Add a source of the legacy form. An externally induced source also adds its master hook."""
         node = OperatorNode(
             name,
             lambda: LegacySourceOperator(copy.deepcopy(function), watermarks),
@@ -127,7 +144,10 @@ class StreamEnvironment:
         uid: str | None = None,
         parallelism: int | None = None,
     ) -> DataStream:
-        """Add a bounded source of rows (dicts or an Arrow table), cut into ``splits`` contiguous pieces."""
+        """Add a bounded source of rows (dicts or an Arrow table), cut into ``splits`` contiguous pieces.
+
+        A reader emits at most ``batch_rows`` rows at a time.
+        """
         source = RowsSource(rows, splits=splits, batch_rows=batch_rows)
         return self.from_source(source, watermarks, name=name, uid=uid, parallelism=parallelism)
 

@@ -210,6 +210,7 @@ class Job:
             CheckpointFailedError: the savepoint failed and the job continues, or the job has ended.
             StopWithSavepointStoppingError: the savepoint is complete, but the job failed afterwards, or ended
                 with later checkpoints (`Finishing.WAIT_IN_EACH_TASK`).
+            JobCancelledError: the job was cancelled after it had taken the savepoint, which the error names.
         """
         self._check_checkpointing()
         master = self.master

@@ -39,7 +39,11 @@ class Credentials:
 
     @classmethod
     def basic(cls, user: str, password: str) -> Credentials:
-        """Return credentials of a name and a password, for the server's password handler."""
+        """Return credentials of a name and a password, for the server's password handler.
+
+        Raises:
+            BadInputError: The name is empty or has a colon.
+        """
         if not user or ":" in user:
             raise BadInputError("credentials: a user name has at least one letter and no colon")
         return cls("Basic", base64.b64encode(f"{user}:{password}".encode()).decode())

@@ -73,6 +73,9 @@ class SchemaRegistry:
             serialization_format: ``Avro``, ``Protobuf``, ``Json`` or ``Any``, or a custom one.
             compatibility: A policy, ``Backward`` for example. Groups of other formats than Avro take
                 ``AllowAny`` and ``DenyAll`` only.
+            allow_multiple_types: Whether the group takes schemas of several types. Each type is compared with
+                its own earlier schemas.
+            properties: Names and values of your own, which `group_properties` returns.
         """
         return run(
             self._core.create_group(

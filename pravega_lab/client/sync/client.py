@@ -109,7 +109,12 @@ class Client(ClosedByWith, OfThisProcess):
         tags: Sequence[str] = (),
         create_scope: bool = True,
     ) -> Stream:
-        """Create ``scope/stream``, and its scope unless ``create_scope`` is False.
+        """Create ``scope/stream``, and its scope unless ``create_scope`` is False. Return the stream.
+
+        Args:
+            scaling: Number of segments, and when the store splits and merges them. By default there is one.
+            retention: What the store truncates. By default it keeps all events.
+            tags: Labels by which `list_streams` finds the stream.
 
         Raises:
             AlreadyExistsError: The stream exists, with any configuration.
