@@ -58,7 +58,7 @@ class SparkLauncher:
     """Launch workers as barrier tasks. It is a `launching.Launcher`.
 
     Raises:
-        BadInputError: there is no session of classic Spark.
+        BadInputError: there is no session of classic Spark, or it was stopped.
     """
 
     def __init__(self, spark: Any, name: str) -> None:
@@ -135,6 +135,8 @@ def _context(spark: Any) -> Any:
     context = getattr(session, "_sc", None)
     if context is None:
         raise BadInputError("SparkJob needs a classic Spark session: Spark Connect has no barrier jobs")
+    if context._jsc is None:
+        raise BadInputError("the Spark session was stopped: create another one, with Lab().spark for example")
     return context
 
 

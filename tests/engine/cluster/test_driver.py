@@ -6,6 +6,7 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,12 +15,14 @@ from pravega_lab.engine.cluster.cluster_job import ClusterJob
 from pravega_lab.engine.cluster.driver.driver import Driver
 from pravega_lab.engine.cluster.driver.placement import WorkerSpec, worker_of
 from pravega_lab.engine.cluster.errors import NotEnoughSlotsError, WorkerLostError, WorkersNotStartedError
+from pravega_lab.engine.cluster.spark import SparkJob
 from pravega_lab.engine.cluster.wire import values
 from pravega_lab.engine.cluster.wire.frames import NONCE_BYTES, Frame, FrameReader, Hello, Kind, encode
 from pravega_lab.engine.flow.checkpoint.plan import TaskAck
 from pravega_lab.engine.flow.elements import SubtaskId
 from pravega_lab.engine.flow.observer import NoObserver
 from pravega_lab.engine.flow.task.deployment import Deployer
+from pravega_lab.errors import BadInputError
 from tests.engine.cluster.jobs import config, words
 
 
@@ -265,3 +268,9 @@ def test_the_driver_listens_on_the_given_address_only(tmp_path: Path) -> None:
         assert driver._server.sockets[0].family == socket.AF_INET
 
     story(tmp_path, tell)
+
+
+def test_a_session_that_was_stopped_is_refused(tmp_path: Path) -> None:
+    stopped = SimpleNamespace(_sc=SimpleNamespace(_jsc=None))  # as pyspark leaves it after `stop`
+    with pytest.raises(BadInputError, match="the Spark session was stopped: create another one"):
+        SparkJob(words(tmp_path, 1), spark=stopped)
