@@ -15,6 +15,7 @@ KNOWN: dict[str, int] = {
     "failed-upload-recorded": 69,
     "folder-unchecked": 13,
     "copies-share-tier": 20,
+    "restored-keeps-lives": 28,
     "others-chunks-swept": 227,
     "other-lives-swept": 83,
     "names-used-again": 79,

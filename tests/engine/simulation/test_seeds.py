@@ -125,7 +125,7 @@ def test_an_object_that_cannot_be_deleted_does_not_end_the_search_for_others() -
         ("key-values", {"kv-transferred", "kv-refused", "kv-listed"}),
         ("mounts", {"unmount", "mount", "acked"}),
         ("full-tier", {"truncate", "acked", "rebuild", "log lost"}),
-        ("copies", {"copied", "rebuild", "judged"}),
+        ("copies", {"copied", "restored", "rebuild", "judged"}),
         ("conditions", {"claimed", "claim-refused", "claim-unknown"}),
     ],
 )

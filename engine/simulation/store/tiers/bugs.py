@@ -10,6 +10,7 @@ from ....server.tiers.loop import TierLoop
 from ....server.tiers.rebuild import rebuild
 from ....store.log import chunks
 from ....store.log.chunks import Chunk, checksums_of, chunk_name
+from ....store.log.history import History
 from ....store.storage.segment import Extents
 from ....store.tiers import mover
 from ....store.tiers.mover import Delete, Mover, Upload
@@ -80,6 +81,12 @@ def _copies_share_tier() -> list[Replacement]:
         (mover, "check_owner", look_away),
         (mover, "life_of", lambda name: "00000000"),
     ]
+
+
+@bug("restored-keeps-lives", "copies", KEPT)
+def _restored_keeps_lives() -> list[Replacement]:
+    """A backup that is restored has the lives of its store, so it may change tier 2 while that store runs."""
+    return [(History, "without_lives", lambda self: self)]
 
 
 @bug("others-chunks-swept", "copies", KEPT)

@@ -1,8 +1,9 @@
 """`CopiesScenario`: two machines, one folder in tier 2, and two copies of one store.
 
-A store that is stopped is copied to the other machine, or rebuilt there from tier 2. Then either of them may
-be started, also while the other runs. Only the one that took tier 2 last may continue, and it has all that
-was acknowledged there. What the other one has moved must still be in tier 2.
+A store that is stopped is copied to the other machine, or rebuilt there from tier 2, and a backup of one that
+runs is restored there. Then either of them may be started, also while the other runs. Only the one that took
+tier 2 last may continue, and it has all that was acknowledged there. What the other one has moved must still
+be in tier 2.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from ....server.runner import StoreRunner
 from ....server.tiers.rebuild import rebuild
 from ....store.errors import CorruptStoreError, StorageError, TierMismatch
 from ....store.log.chunks import OWNER, owner_in
+from ....store.log.history import HISTORY_NAME, encode_history, read_history
 from ....store.log.operations import Append, CreateSegment
 from ....store.storage.storage import Ticket
 from ....store.storage.tiered import Tiered
@@ -177,9 +179,9 @@ class CopiesScenario:
         )
         if kind == "start":
             machine.start()
-        elif kind == "copy" and not other.is_up and other.disk.files() and not other.is_dropped:
-            self._journal.add("world", "copied", machine=machine.name)
-            machine.disk.replace_files(other.disk.copy_files())
+        elif kind == "copy" and other.disk.files() and not other.is_dropped:
+            self._journal.add("world", "restored" if other.is_up else "copied", machine=machine.name)
+            machine.disk.replace_files(_backup_of(other.disk) if other.is_up else other.disk.copy_files())
             self._given_up.append(machine.sent)
             machine.acked, machine.sent = other.acked, other.sent
             machine.is_dropped = False
@@ -279,3 +281,9 @@ class CopiesScenario:
             self.problems.append(
                 f"{KEPT}: {machine.name} has moved {missing}, which are not in tier 2 any more"
             )
+
+
+def _backup_of(disk: SimulatedDisk) -> dict[str, bytes]:
+    """Return the files that a restored backup of the store on ``disk`` has."""
+    history = read_history(disk).without_lives()
+    return {**disk.copy_files(), HISTORY_NAME: encode_history(history)}
