@@ -108,6 +108,9 @@ def test_a_null_event_is_refused_and_a_null_key_is_not() -> None:
     assert keys is not None
     with pytest.raises(BadInputError, match="1 of 2 rows have a null event"):
         arrays(pa.RecordBatch.from_pydict({"event": ["a", None]}))
+    for name in ("csv", "raw"):
+        with pytest.raises(BadInputError, match=f"1 of 2 rows are null in their only column, .* {name!r}"):
+            arrays(pa.RecordBatch.from_pydict({"item": ["a", None]}), name)
 
 
 def test_a_text_that_is_not_utf_8_is_refused_and_the_bytes_of_an_event_are_not() -> None:

@@ -229,5 +229,14 @@ def arrays(
     else:
         events = batch.column("event")
     if events.null_count:
-        raise BadInputError(f"{events.null_count} of {len(events)} rows have a null event. Filter them out")
+        raise BadInputError(_of_nulls(events, format_name))
     return events.cast(pa.binary()), keys
+
+
+def _of_nulls(events: Any, format_name: str | None) -> str:
+    found = f"{events.null_count} of {len(events)} rows"
+    if format_name is None:
+        return f"{found} have a null event. Filter them out"
+    return (
+        f"{found} are null in their only column, which format {format_name!r} cannot write. Filter them out"
+    )

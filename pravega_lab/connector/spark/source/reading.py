@@ -22,6 +22,7 @@ BATCH_BYTES = 2 * 1024 * 1024
 #: How much to take from the client at a time. Small segments give many batches.
 TOGETHER_BYTES = 2 * 1024 * 1024
 EVENT_HEADER_BYTES = 8
+CONTINUE = "Option fail_on_data_loss=false leaves out what is gone and continues at the head"
 
 
 def read_slices(stream: Stream, pieces: Sequence[SegmentSlice]) -> Iterator[Any]:
@@ -29,12 +30,18 @@ def read_slices(stream: Stream, pieces: Sequence[SegmentSlice]) -> Iterator[Any]
 
     The two bounds name the same segments, so the client does not ask the store which segments are between
     them. For the same reason they may leave out segments of the stream.
+
+    Raises:
+        TruncatedDataError: Events were truncated before they were read.
     """
     start = StreamCut(stream.scoped_name, {piece.segment_id: piece.start for piece in pieces})
     end = StreamCut(stream.scoped_name, {piece.segment_id: piece.end for piece in pieces})
-    with stream.read(start, end, batch_bytes=BATCH_BYTES, repeatable=True) as batches:
-        while found := batches.next_batches(TOGETHER_BYTES):
-            yield from found
+    try:
+        with stream.read(start, end, batch_bytes=BATCH_BYTES, repeatable=True) as batches:
+            while found := batches.next_batches(TOGETHER_BYTES):
+                yield from found
+    except TruncatedDataError as error:
+        raise TruncatedDataError(f"{error}. {CONTINUE}", error.resume_at) from error
 
 
 def read_what_is_left(stream: Stream, pieces: Sequence[SegmentSlice]) -> Iterator[Any]:

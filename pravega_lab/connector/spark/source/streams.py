@@ -13,7 +13,7 @@ from pravega_lab.connector.spark.connections import client_of, stream_of
 from pravega_lab.connector.spark.options import EARLIEST, LATEST, UNBOUNDED, Cluster, PravegaOptions
 from pravega_lab.connector.spark.source.limits import Backlog
 from pravega_lab.connector.spark.source.lineage import Span, is_before
-from pravega_lab.connector.spark.source.reading import segment_start
+from pravega_lab.connector.spark.source.reading import CONTINUE, segment_start
 from pravega_lab.connector.spark.source.splits import SegmentSlice, slices, without_truncated
 from pravega_lab.errors import BadInputError, SegmentNotFoundError, StreamNotFoundError, TruncatedDataError
 from pravega_lab.protocol.names import short_name
@@ -168,7 +168,7 @@ class StreamView:
                 head = stream.head()
                 raise TruncatedDataError(
                     f"{self.name}: segment {segment} of the batch was truncated away; reading can resume at "
-                    f"{head}, as text {head.to_text()}",
+                    f"{head}, as text {head.to_text()}. {CONTINUE}",
                     head,
                 ) from error
             if not info.is_sealed:

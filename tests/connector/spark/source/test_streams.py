@@ -150,6 +150,7 @@ def test_a_segment_truncated_away_is_told_with_where_to_go_on(stream: Stream) ->
     with pytest.raises(TruncatedDataError, match="reading can resume at") as caught:
         view_of(stream).slices(start, dict(stream.tail().positions))
     assert caught.value.resume_at == stream.head()
+    assert "fail_on_data_loss=false" in str(caught.value)
 
 
 def numbers_in(batches: Iterable[pa.RecordBatch]) -> list[int]:
@@ -175,6 +176,8 @@ def test_what_was_truncated_is_left_out_where_the_options_say_so(
     stream.truncate(middle)  # after the batch was planned, in part below its first segments
     assert numbers_in(read_what_is_left(stream, planned)) == list(range(150, 200))
     assert "were truncated before they were read" in caplog.text
+    with pytest.raises(TruncatedDataError, match=r"reading can resume at .* fail_on_data_loss=false"):
+        numbers_in(read_slices(stream, planned))
     assert numbers_in(read_slices(stream, lenient.slices(start, tail))) == list(range(150, 200))
     text = StreamCut(stream.scoped_name, start).to_text()
     assert lenient.resolve(text) == start
