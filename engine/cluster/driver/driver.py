@@ -145,8 +145,8 @@ class Driver:
 
     async def _gone(self, epoch: Epoch) -> None:
         if epoch.launched is not None:
-            launched, epoch.launched = epoch.launched, None
-            await launched.stop()
+            await epoch.launched.stop()
+            epoch.launched = None  # not before: if this wait is cancelled, `close` stops the workers
 
     def _over(self, epoch: Epoch, error: WorkerLostError) -> None:
         for deployment in [d for d in self._deployments if d.epoch is epoch]:

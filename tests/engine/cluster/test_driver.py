@@ -214,6 +214,36 @@ def test_a_worker_of_an_older_epoch_is_not_heard(tmp_path: Path) -> None:
     story(tmp_path, tell, workers=2)
 
 
+def test_lost_workers_are_stopped_although_the_restart_that_waits_for_them_is_cancelled(
+    tmp_path: Path,
+) -> None:
+    async def tell(driver: Driver, launcher: ByHand, heard: Heard) -> None:
+        begun, may_end, ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+        async def stop() -> None:
+            begun.set()
+            await may_end.wait()
+            ended.set()
+
+        launcher.stop = stop  # type: ignore[method-assign]
+        starting = asyncio.ensure_future(driver.acquire())
+        while not launcher.specs:
+            await asyncio.sleep(0.01)
+        launcher.on_end("killed")
+        with pytest.raises(WorkerLostError, match="killed"):
+            await starting
+        restarting = asyncio.ensure_future(driver.acquire())
+        await begun.wait()
+        closing = asyncio.ensure_future(driver.close())
+        await asyncio.wait([restarting])
+        assert restarting.cancelled()
+        may_end.set()
+        await closing
+        assert ended.is_set()
+
+    story(tmp_path, tell, workers=2)
+
+
 def test_slots_that_are_gone_are_waited_for(tmp_path: Path) -> None:
     async def tell(driver: Driver, launcher: ByHand, heard: Heard) -> None:
         launcher._slots = 1
