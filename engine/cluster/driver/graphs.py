@@ -30,9 +30,10 @@ def packed(spec: JobSpec) -> bytes:
         BadInputError: something in the graph cannot be pickled, or cloudpickle is not installed.
     """
     buffer = io.BytesIO()
+    pickler = _pickler()(buffer, protocol=5)
     try:
-        _pickler()(buffer, protocol=5).dump(spec)
-    except (pickle.PicklingError, TypeError, AttributeError) as error:
+        pickler.dump(spec)
+    except Exception as error:  # an object that refuses to be pickled raises what it likes
         raise BadInputError(
             f"job {spec.graph.name!r} cannot be sent to its workers: {error}; functions and sources may hold "
             "plain values and open their connections, locks and files where they run (in open)"

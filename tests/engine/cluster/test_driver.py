@@ -18,6 +18,7 @@ from pravega_lab.engine.cluster.errors import NotEnoughSlotsError, WorkerLostErr
 from pravega_lab.engine.cluster.spark import SparkJob
 from pravega_lab.engine.cluster.wire import values
 from pravega_lab.engine.cluster.wire.frames import NONCE_BYTES, Frame, FrameReader, Hello, Kind, encode
+from pravega_lab.engine.flow.batch import Row
 from pravega_lab.engine.flow.checkpoint.plan import TaskAck
 from pravega_lab.engine.flow.elements import SubtaskId
 from pravega_lab.engine.flow.observer import NoObserver
@@ -275,6 +276,22 @@ def test_more_workers_than_slots_are_refused(tmp_path: Path) -> None:
     cluster = ByHand(slots=1, may_grow=True)  # executors may still come, for a while
     job = ClusterJob(cluster, words(tmp_path, 10), config(tmp_path), workers=3, start_timeout_s=0.2)
     with pytest.raises(WorkersNotStartedError, match=r"1 of 3 slots were there within 0\.2 s: executors"):
+        job.start()
+
+
+class Refuses:
+    """A function that refuses to be pickled, as locks of multiprocessing do."""
+
+    def __call__(self, row: Row) -> Row:
+        return row
+
+    def __reduce__(self) -> Any:
+        raise RuntimeError("shared through inheritance only")
+
+
+def test_a_function_that_refuses_to_be_sent_is_named(tmp_path: Path) -> None:
+    job = ClusterJob(ByHand(), words(tmp_path, 10, look=Refuses()), config(tmp_path), workers=1)
+    with pytest.raises(BadInputError, match="job 'words' cannot be sent to its workers: shared through inh"):
         job.start()
 
 
