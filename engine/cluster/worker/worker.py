@@ -151,6 +151,7 @@ class Worker:
         self._ends: dict[tuple[int, int], OutgoingEnd | IncomingEnd] = {}  # by deployment and number
         self._made: dict[int, list[_Attempt]] = {}  # by deployment, until it starts
         self._helpers: set[asyncio.Task[None]] = set()
+        self._unloadable: Exception | None = None
         self._host = LocalHost()
 
     async def run(self) -> None:
@@ -158,24 +159,35 @@ class Worker:
 
         Raises:
             JobCancelledError: the driver is lost.
+        Exception: what loading the job raised. The driver was notified, and has ended the epoch.
         """
         self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         spec = self._spec
-        job = unpacked(spec.work)
+        job = self._unpacked()
         guest = Guest(spec.token, self._from_driver, self._driver_lost)
         async with asyncio.timeout(CONNECT_S):
             self._driver = await guest.dial(spec.host, spec.port)
         self._peers = Peers(spec, self._index, self._from_peer, self._peer_lost)
         port = await self._peers.listen(self._driver.local_host)
         self._gateway = DriverGateway(self._driver)
-        self._deployer = self._make_deployer(job)
+        if job is not None:
+            self._deployer = self._make_deployer(job)
         try:
             await self._introduce(guest, port)
             await self._over
+            if self._unloadable is not None:
+                raise self._unloadable
         finally:
             await self._stop_all()
             self._peers.close()
             self._driver.close()
+
+    def _unpacked(self) -> JobSpec | None:
+        try:
+            return unpacked(self._spec.work)
+        except Exception as error:  # a module is missing here, for example
+            self._unloadable = error
+            return None
 
     async def _introduce(self, guest: Guest, port: int) -> None:
         try:
@@ -269,6 +281,13 @@ class Worker:
         task.add_done_callback(self._helpers.discard)
 
     async def _connect(self, places: Sequence[tuple[str, int]]) -> None:
+        if self._unloadable is not None:
+            self._gateway.call(
+                "lost",
+                f"worker {self._index} cannot load the job: {self._unloadable!r}; whatever its functions and "
+                "sources refer to must be importable in every worker",
+            )
+            return
         try:
             async with asyncio.timeout(CONNECT_S):
                 await self._peers.connect(places)

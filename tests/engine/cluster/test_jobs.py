@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from pravega_lab.engine.cluster.errors import RemoteTracebackError
+from pravega_lab.engine.cluster.errors import RemoteTracebackError, WorkerLostError
 from pravega_lab.engine.flow import observer as seen
 from pravega_lab.engine.flow.batch import Row
 from pravega_lab.engine.flow.errors import IllegalStateError, JobFailedError, UserFunctionError
@@ -144,6 +146,33 @@ def test_what_a_users_function_raises_arrives_in_words(home: Home, tmp_path: Pat
     assert isinstance(cause.__cause__, RemoteTracebackError)
     assert "in look" in str(cause.__cause__)
     assert committed(tmp_path) == []
+
+
+def only_in(pid: int) -> Callable[[Row], Row]:
+    """Stands for a module that only the driver has."""
+    if os.getpid() != pid:
+        raise ModuleNotFoundError("No module named 'mine'")
+    return dict
+
+
+class Mine:
+    """A function that can be unpickled in this process only."""
+
+    def __call__(self, row: Row) -> Row:
+        return row
+
+    def __reduce__(self) -> Any:
+        return only_in, (os.getpid(),)
+
+
+def test_a_job_that_a_worker_cannot_load_says_why(home: Home, tmp_path: Path) -> None:
+    job = home(words(tmp_path, 10, look=Mine()), config(tmp_path))
+    words_of_it = (
+        r"worker \d cannot load the job: ModuleNotFoundError\(\"No module named 'mine'\"\); whatever"
+    )
+    with pytest.raises(WorkerLostError, match=words_of_it):
+        job.start()
+    job.close()
 
 
 @dataclass
