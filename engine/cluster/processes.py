@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
@@ -87,7 +88,7 @@ class WorkerProcesses:
             pipe.flush()
             process.wait()
         process.wait()
-        self._on_end(f"worker {index} (pid {process.pid}) ended with code {process.returncode}")
+        self._on_end(f"worker {index} (pid {process.pid}) {_how(process.returncode)}")
 
     async def stop(self) -> None:
         """Wait up to 5 s for the processes to end, then kill the rest."""
@@ -97,6 +98,13 @@ class WorkerProcesses:
                 for process in self._processes:
                     process.kill()
             await asyncio.sleep(0.02)
+
+
+def _how(code: int) -> str:
+    """Return how a process ended. A signal has a negative code."""
+    if -code == signal.SIGKILL:
+        return "was killed by SIGKILL, as the system does when memory runs out"
+    return f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
 
 
 def main() -> None:

@@ -12,6 +12,8 @@ from ..wire.frames import Hello
 from ..wire.links import Link
 from .launching import Launched
 
+EXIT_S = 0.2
+
 
 @dataclass(frozen=True)
 class WorkerInfo:
@@ -35,6 +37,7 @@ class Epoch:
         self._links: dict[int, Link] = {}
         self._ready: set[int] = set()
         self._came: dict[int, Hello] = {}
+        self._missing = ""
 
     @property
     def infos(self) -> list[WorkerInfo]:
@@ -75,12 +78,23 @@ class Epoch:
 
     def lost(self, why: str) -> None:
         """End the epoch because a worker is lost."""
-        self.end(WorkerLostError(f"{why}; epoch {self.number} of {self.workers} workers ends"))
+        reasons = f"{self._missing}; {why}" if self._missing else why
+        self.end(WorkerLostError(f"{reasons}; epoch {self.number} of {self.workers} workers ends"))
 
     def worker_lost(self, worker: int, why: str) -> None:
-        """End the epoch because a worker's connection to the driver has ended."""
+        """End the epoch because a worker's connection to the driver has ended.
+
+        It ends a moment later, because the launcher will soon report how the process ended.
+        """
+        if self._missing or self.is_over:
+            return
         who = self._came[worker]
-        self.lost(f"worker {worker} (pid {who.pid} on {who.host}) is gone: {why}")
+        self._missing = f"worker {worker} (pid {who.pid} on {who.host}) is gone: {why}"
+        asyncio.get_running_loop().call_later(EXIT_S, self._worker_lost)
+
+    def _worker_lost(self) -> None:
+        missing, self._missing = self._missing, ""
+        self.lost(missing)
 
     def end(self, error: WorkerLostError) -> None:
         """End the epoch: no message of its workers counts any more."""

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from pravega_lab.engine.cluster.processes import WorkerProcesses
+import pytest
+
+from pravega_lab.engine.cluster.processes import ProcessJob, WorkerProcesses
+from pravega_lab.engine.flow.batch import Row
+from pravega_lab.engine.flow.errors import JobFailedError
+from pravega_lab.engine.flow.master.restart import NoRestart
+from tests.engine.cluster.jobs import config, words
 
 STUCK = """
 import time
@@ -52,3 +61,24 @@ def test_an_interrupt_of_the_driver_does_not_reach_its_workers() -> None:
     finally:
         process.kill()
         assert ended.wait(30)
+
+
+def exits(row: Row) -> Row:
+    os._exit(3)
+
+
+def is_killed(row: Row) -> Row:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return row
+
+
+@pytest.mark.parametrize(
+    ("look", "how"), [(exits, "ended with code 3;"), (is_killed, "was killed by SIGKILL, ")]
+)
+def test_the_job_says_how_a_worker_ended(look: Callable[[Row], Row], how: str, tmp_path: Path) -> None:
+    graph = words(tmp_path, 100, look=look)
+    with (
+        ProcessJob(graph, config(tmp_path, NoRestart()), workers=1) as job,
+        pytest.raises(JobFailedError, match=rf"worker 0 \(pid \d+\) {how}"),
+    ):
+        job.wait()
