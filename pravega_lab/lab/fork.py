@@ -135,14 +135,15 @@ def _known_cut(source: Any, at_s: float | None) -> tuple[KnownCut, int]:
             raise BadInputError(
                 f"fork() goes by a board, a view or a journal, not by {type(source).__name__}"
             )
-        end_ms = max([o.time_ms for o in journal.since()[-1:]] + [journal.until_ms or 0])
+        last = journal.since(journal.next_seq - 1)
+        end_ms = max([o.time_ms for o in last] + [journal.until_ms or 0])
         journals, start_ms = [journal], journal.start_ms
         now_s = (end_ms - (start_ms or 0)) / 1000
     if start_ms is None:
         raise BadInputError("fork(): the journal is empty, so there is no moment to go back to")
     at_s = now_s if at_s is None else float(at_s)
-    observations = (o for journal in journals for o in journal.since())
-    known = cut_before(observations, start_ms + 1000 * at_s)
+    at_ms = start_ms + 1000 * at_s
+    known = cut_before((o for journal in journals for o in journal.outline(at_ms)), at_ms)
     if known is None:
         raise BadInputError(
             f"fork(at_s={at_s:g}): the journal knows no checkpoint and no stream before that moment. "

@@ -33,7 +33,7 @@ class Explained(Protocol):
     @property
     def gap(self) -> Gap: ...
 
-    def iterate(self) -> Iterable[Observation]: ...
+    def outline(self) -> Iterable[Observation]: ...
 
 
 def explain(journal: Explained) -> Explanation:
@@ -42,7 +42,7 @@ def explain(journal: Explained) -> Explanation:
     """
     groups, batches, segments, jobs = GroupHistory(), BatchHistory(), SegmentHistory(), JobHistory()
     troubles: dict[str, Trouble] = {}
-    for observation in journal.iterate():
+    for observation in journal.outline():
         for fold in (groups, batches, segments, jobs):
             fold.apply(observation)
         take_trouble(troubles, observation)

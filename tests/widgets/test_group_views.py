@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from pravega_lab.errors import BadInputError
 from pravega_lab.observe.group.fold import fold_groups
 from pravega_lab.observe.group.observations import ReaderJoined, SegmentOffered
+from pravega_lab.observe.journal import outline
 from pravega_lab.observe.journal.journal import Journal
 from pravega_lab.protocol.metadata import reader_group as rg
 from pravega_lab.widgets import CheckpointTimeline, ReaderBoard, SegmentMap, View, show
@@ -546,3 +548,19 @@ def test_the_source_of_a_timeline_is_named(journal: Journal) -> None:
     source = GroupCheckpoints(history)
     assert (source.name, source.system) == (GROUP, "reader group")
     assert [c.number for c in source.checkpoints()] == list(range(1, 12))
+
+
+@pytest.mark.parametrize("kind", [SegmentMap, ReaderBoard, CheckpointTimeline])
+def test_a_moment_of_the_past_is_the_same_by_an_outline(
+    kind: type[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With hundreds of thousands of observations, `at` reads an outline of the journal."""
+    journal = busy_group().journal
+    view = kind(journal)
+    moments = np.linspace(0, (journal.since()[-1].time_ms - (journal.start_ms or 0)) / 1000, 12)
+    whole = [view.at(t_s) for t_s in moments]
+    monkeypatch.setattr(outline, "WHOLE", 100)
+    monkeypatch.setattr(outline, "RUN", 50)
+    assert len(list(journal.outline())) < len(journal)
+    for t_s, frame in zip(moments, whole, strict=True):
+        assert view.at(t_s).equals(frame), t_s

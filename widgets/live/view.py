@@ -203,7 +203,7 @@ class View(anywidget.AnyWidget):
             now = self._catch_up()
             start_ms, now_ms = now.start_ms or 0, now.now_ms
         history, at_ms = type(self).history(), start_ms + t_s * 1000
-        for observation in self.journal.iterate():
+        for observation in self.journal.outline(at_ms):
             if observation.time_ms <= at_ms and self._wants(observation):
                 history.apply(observation)
         # It begins where the whole view does, and what runs lasts until then.

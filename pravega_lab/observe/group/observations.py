@@ -55,6 +55,7 @@ class GroupUpdated(GroupObservation):
 
     kind: ClassVar[str] = "group_updated"
     sample: ClassVar[bool] = True  # the facts in it are observations of their own
+    newest_of: ClassVar[tuple[str, ...]] = ("group",)  # so folds need no older one
     update: str
     explained: str
     reader: str = ""

@@ -27,11 +27,15 @@ class Observation:
     """Root of all kinds. ``seq`` is -1 until a journal has taken it.
 
     ``words`` are the only values of some text fields: folds and views look them up in tables.
+
+    ``newest_of`` names the fields that say what a measurement is of, if the newest measurement of a thing
+    replaces its older ones. They are the first fields after ``seq``.
     """
 
     kind: ClassVar[str] = "observation"
     sample: ClassVar[bool] = False
     words: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    newest_of: ClassVar[tuple[str, ...]] = ()
 
     time_ms: int
     seq: int = -1
@@ -116,6 +120,7 @@ class SegmentMeasured(Observation):
 
     kind: ClassVar[str] = "segment_measured"
     sample: ClassVar[bool] = True
+    newest_of: ClassVar[tuple[str, ...]] = ("stream", "segment_id")
     stream: str
     segment_id: int
     start_offset: int
@@ -131,6 +136,7 @@ class SegmentTiered(Observation):
 
     kind: ClassVar[str] = "segment_tiered"
     sample: ClassVar[bool] = True
+    newest_of: ClassVar[tuple[str, ...]] = ("stream", "segment_id")
     stream: str
     segment_id: int
     offset: int

@@ -12,12 +12,15 @@ import json
 import os
 import tempfile
 import zlib
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from pravega_lab.observe.journal.observations import Observation
+from pravega_lab.observe.journal.outline import WHOLE, outline_of_lines
 from pravega_lab.observe.journal.records import from_record, to_record
 
 BLOCK = 1_000  # observations packed together
@@ -28,6 +31,7 @@ BYTES_MAX = 4 * 1024**3
 class _Block:
     is_sample: bool
     last_seq: int
+    last_ms: int
     at: int
     length: int
     unpacked: int
@@ -74,7 +78,7 @@ class Spill:
             lines = (json.dumps(to_record(o), separators=(",", ":")) for o in part)
             data = ("\n".join(lines) + "\n").encode()
             at, length = self._write(data)
-            self._blocks.append(_Block(part[0].sample, part[-1].seq, at, length, len(data)))
+            self._blocks.append(_Block(part[0].sample, part[-1].seq, part[-1].time_ms, at, length, len(data)))
             self.n_kept += len(part)
         return len(items)
 
@@ -100,16 +104,33 @@ class Spill:
         blocks = [b for b in self._blocks if b.is_sample == samples and b.last_seq >= seq]
         return (o for block in blocks for o in self._read(block) if o.seq >= seq)
 
+    def outline(self, until_ms: float) -> Iterator[Observation]:
+        """Return an outline of the measurements that are here now, one block at a time; see `outline`."""
+        blocks = [b for b in self._blocks if b.is_sample]
+        later = bisect_right(blocks, until_ms, key=attrgetter("last_ms"))
+        whole = blocks[max(0, later - WHOLE // BLOCK) : later + 1]
+        return (_parsed(line) for b in blocks for line in self._outlined(b, until_ms, is_whole=b in whole))
+
+    def _outlined(self, block: _Block, until_ms: float, *, is_whole: bool) -> list[bytes]:
+        lines = self._lines(block)
+        return lines if is_whole else outline_of_lines(lines, until_ms)
+
     def _read(self, block: _Block) -> Iterator[Observation]:
+        return map(_parsed, self._lines(block))
+
+    def _lines(self, block: _Block) -> list[bytes]:
         packed = os.pread(self._file.fileno(), block.length, block.at)
-        for line in _unpacked(packed, block.unpacked).splitlines():
-            observation = from_record(json.loads(line))
-            assert observation is not None, "this program wrote it"
-            yield observation
+        return _unpacked(packed, block.unpacked).splitlines()
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+def _parsed(line: bytes) -> Observation:
+    observation = from_record(json.loads(line))
+    assert observation is not None, "this program wrote it"
+    return observation
 
 
 def _unpacked(packed: bytes, n_bytes: int) -> bytes:

@@ -109,8 +109,9 @@ class _Until:
     def gap(self) -> Gap:
         return self._journal.gap
 
-    def iterate(self) -> Iterator[Observation]:
-        return (o for o in self._journal.iterate() if o.time_ms <= (self.until_ms or 0))
+    def outline(self) -> Iterator[Observation]:
+        until_ms = self.until_ms or 0
+        return (o for o in self._journal.outline(until_ms) if o.time_ms <= until_ms)
 
 
 def numbered_views(views: Sequence[View]) -> list[View]:
