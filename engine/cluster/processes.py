@@ -113,18 +113,21 @@ def main() -> None:
     from .worker.worker import run_worker
 
     spec, index = pickle.load(sys.stdin.buffer)
-    threading.Thread(target=_end_with_the_driver, daemon=True).start()
+    pipe = os.dup(sys.stdin.fileno())
+    with open(os.devnull) as nothing:  # a user's function that reads standard input would wait for ever
+        os.dup2(nothing.fileno(), sys.stdin.fileno())
+    threading.Thread(target=_end_with_the_driver, args=(pipe,), daemon=True).start()
     try:
         run_worker(spec, index)
     except JobCancelledError as error:
         sys.exit(str(error))
 
 
-def _end_with_the_driver() -> None:
+def _end_with_the_driver(pipe: int) -> None:
     """End this process when the driver is gone, also if a user's function is stuck.
 
     A worker that is not stuck has ended by itself before.
     """
-    os.read(sys.stdin.fileno(), 1)
+    os.read(pipe, 1)
     time.sleep(END_S)
     os._exit(1)

@@ -82,3 +82,16 @@ def test_the_job_says_how_a_worker_ended(look: Callable[[Row], Row], how: str, t
         pytest.raises(JobFailedError, match=rf"worker 0 \(pid \d+\) {how}"),
     ):
         job.wait()
+
+
+def reads(row: Row) -> Row:
+    """Read standard input, as a breakpoint and many programs do."""
+    assert sys.stdin.read() == ""
+    assert subprocess.run(["cat"], capture_output=True, check=True).stdout == b""
+    return row
+
+
+def test_a_function_that_reads_standard_input_does_not_wait(tmp_path: Path) -> None:
+    with ProcessJob(words(tmp_path, 10, look=reads), config(tmp_path), workers=1, cancel_timeout_s=1) as job:
+        job.wait(timeout_s=20)
+    assert job.state == "finished"
