@@ -14,6 +14,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from pravega_lab.errors import BadInputError
@@ -278,8 +279,44 @@ def test_no_rate_is_shown_of_the_time_between_two_observers() -> None:
     view = SegmentMap(story.journal)
     known = mix(COLD, HOT, 0.75)
     assert [colour for colour, _ in fills(view.picture()[1])] == [NONE, known, NONE, known]
+    assert ">not known<" in str(view.picture()[1])  # in the legend
     rates = next(trace for trace in view.figure().data if trace.name == "busiest segment").y
     assert rates[len(rates) * 3 // 8] == 0
+
+
+def test_the_legend_of_a_picture_names_the_grey_between_two_observers() -> None:
+    story = Story(target=100)
+    story.begin(1)
+    for _ in range(5):
+        story.measure(lambda low, high: 150, 500)
+    assert ">not known<" not in str(SegmentMap(story.journal).picture()[1])
+    last = next(o for o in reversed(story.journal.since()) if isinstance(o, SegmentMeasured))
+    story.journal.append(replace(last, time_ms=last.time_ms + 9_000, bytes_per_s=None, events_per_s=None))
+    assert ">not known<" in str(SegmentMap(story.journal).picture()[1])
+
+
+@pytest.mark.parametrize("capacity", [100_000, 8])
+def test_at_a_moment_between_two_observers_no_rate_is_known(capacity: int) -> None:
+    story = Story(target=100)
+    story.begin(1)
+    for _ in range(5):
+        story.measure(lambda low, high: 150, 5_000)
+    story.now_ms += 25_000
+    looked_again = next(o for o in story.journal.since() if isinstance(o, SegmentMeasured))
+    story.journal.append(
+        replace(looked_again, time_ms=story.now_ms, bytes_per_s=None, events_per_s=None, events_how="")
+    )
+    for _ in range(10):
+        story.measure(lambda low, high: 150, 5_000)
+    journal = Journal("s/a", capacity=capacity)
+    journal.extend(story.journal.since())
+    assert journal.has_spilled_samples == (capacity == 8)
+    view = SegmentMap(journal)
+    rates = {t_s: view.at(t_s)["events_per_s"][0] for t_s in (1, 6, 24, 26, 49, 52, 58, 99)}
+    unknown = [t_s for t_s, rate in rates.items() if rate is pd.NA]
+    assert unknown == [1, 26, 49]
+    assert set(rates.values()) - {pd.NA} == {150.0}
+    assert view.frame["events_per_s"][0] == 150.0
 
 
 def test_many_segments_become_a_png() -> None:

@@ -183,6 +183,11 @@ class View(anywidget.AnyWidget):
             history.now_ms = max(history.now_ms, journal.until_ms or history.now_ms)
         return history
 
+    def _look_ahead(self, history: Any, observation: Observation) -> None:
+        """Take an observation that follows the moment of `at` into account: it may say that something was
+        not known at that moment.
+        """
+
     @property
     def frame(self) -> pd.DataFrame:
         """Everything that the view shows, as a table; see the class for its columns."""
@@ -204,8 +209,12 @@ class View(anywidget.AnyWidget):
             start_ms, now_ms = now.start_ms or 0, now.now_ms
         history, at_ms = type(self).history(), start_ms + t_s * 1000
         for observation in self.journal.outline(at_ms):
-            if observation.time_ms <= at_ms and self._wants(observation):
+            if not self._wants(observation):
+                continue
+            if observation.time_ms <= at_ms:
                 history.apply(observation)
+            else:
+                self._look_ahead(history, observation)
         # It begins where the whole view does, and what runs lasts until then.
         if history.start_ms is not None:
             history.start_ms, history.now_ms = start_ms, int(min(at_ms, now_ms or at_ms))

@@ -10,6 +10,7 @@ from pravega_lab.observe.group.rows import AT_CHECKPOINT
 from pravega_lab.observe.journal.observations import (
     Observation,
     SegmentAcquired,
+    SegmentMeasured,
     SegmentOpened,
     SegmentReleased,
 )
@@ -62,6 +63,7 @@ class MapHistory(SegmentHistory):
         self._open: dict[int, Stretch] = {}  # by the index of the segment's row
         self._due = CheckpointDue()
         self._followers: dict[tuple[str, int], dict[int, None]] = {}  # successors by stream and predecessor
+        self._foreseen: set[int] = set()  # indexes of rows whose next measurement is known
         self._moved: dict[int, None] = {}  # indexes of rows whose owner or offset a group reported
 
     def apply(self, observation: Observation) -> None:
@@ -88,6 +90,20 @@ class MapHistory(SegmentHistory):
                 follower = self.find(row.stream, segment_id)
                 if follower is not None:
                     self._look(follower, observation.time_ms)
+
+    def foresee(self, o: SegmentMeasured) -> None:
+        """Take a measurement that follows the last moment of this history.
+
+        A measurement is of the time since the one before it. So if the next one of a segment has no rate, no
+        observer looked at the segment at that moment. If only the last one has none, it ended such a time.
+        """
+        row = self.find(o.stream, o.segment_id)
+        if row is None or not row.growth or row.end_ms is not None or row.index in self._foreseen:
+            return
+        self._foreseen.add(row.index)
+        is_known = row.bytes_per_s is not None or row.events_per_s is not None
+        if is_known != (o.bytes_per_s is not None or o.events_per_s is not None):
+            row.bytes_per_s, row.events_per_s = o.bytes_per_s, o.events_per_s
 
     def _take_owner(self, row: SegmentRow) -> None:
         super()._take_owner(row)

@@ -3,7 +3,7 @@
 
 import type { Mark, Place, SegmentMark } from "../page/data/marks.ts";
 import { isSegment } from "../page/data/marks.ts";
-import { append, lastUntil, Store } from "../page/data/store.ts";
+import { append, countUntil, Store } from "../page/data/store.ts";
 import { bytes, count, plural } from "../page/drawing/format.ts";
 import { keyPosition } from "./hashing.ts";
 
@@ -211,14 +211,18 @@ export class SegmentModel {
   /** Return `sampleAt` for many calls in a row. */
   sampler(): (i: number, t: number) => number {
     const { samples } = this;
-    const at = this.rates.t;
+    const { t: at, events, bytes } = this.rates;
+    const hasRate = (row: number) => events[row] >= 0 || bytes[row] >= 0;
     return (i, t) => {
-      const rows = samples[i];
-      return rows ? lastUntil(rows, at, t) : -1;
+      const rows = samples[i] ?? NONE;
+      const n = countUntil(rows, at, t);
+      if (!n || (n < rows.length && hasRate(rows[n - 1]) && !hasRate(rows[n]))) return -1;
+      return rows[n - 1];
     };
   }
 
-  /** Return the newest sample of a segment at a moment, or -1. */
+  /** Return the newest sample of a segment at a moment, or -1: a sample is of the time since the one before it, so one
+   *  without rates ends a time in which no observer looked. */
   sampleAt(i: number, t: number): number {
     return this.sampler()(i, t);
   }

@@ -152,6 +152,15 @@ class Scene:
                 stretches.append((start, end, colour))
         return stretches
 
+    @property
+    def has_unknown(self) -> bool:
+        """Return whether a part of the map is grey because its rate is not known."""
+        rows, curves = self.history.rows, self.curves
+        is_gap = any(rate is None for curve in curves.values() for _, rate in curve)
+        return is_gap or any(
+            row.index not in curves or self.seconds(row.start_ms) < self.rates_since_s for row in rows
+        )
+
     def _lasting(self, row: SegmentRow) -> list[tuple[float, float, float | None]]:
         """Return (from_s, to_s, rate). A sample is the rate of the time before it; the last one stays."""
         curve, end_s = self.curves.get(row.index, []), self.seconds(row.end_ms)
@@ -223,7 +232,7 @@ def _draw_legend(picture: Picture, scene: Scene) -> None:
             (HOT, f"{scene.rate_text(scene.rate_top)}{' = 2 × target' if scene.target else ''}"),
             (NONE, "sealed segments are paler and closed"),
         ]
-        if any(scene.seconds(row.start_ms) < scene.rates_since_s for row in scene.history.rows):
+        if scene.has_unknown:
             entries.append((NONE, "not known"))
     if any(row.truncated_ms is not None for row in scene.history.rows):
         entries.append(("url(#plab-hatch)", "truncated"))

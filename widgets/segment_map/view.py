@@ -9,6 +9,7 @@ from pravega_lab.observe.group.observations import GroupObservation
 from pravega_lab.observe.journal.observations import (
     Observation,
     SegmentAcquired,
+    SegmentMeasured,
     SegmentRead,
     SegmentReleased,
 )
@@ -86,6 +87,10 @@ class SegmentMap(View):
             return True
         self.stream = self.stream or stream
         return bool(stream == self.stream)
+
+    def _look_ahead(self, history: MapHistory, observation: Observation) -> None:
+        if isinstance(observation, SegmentMeasured):
+            history.foresee(observation)
 
     def _concerns(self, source: str) -> bool:
         return not self.stream or source == self.stream or source in self._history.groups

@@ -89,8 +89,9 @@ export function legend(model: SegmentModel, state: State, theme: Theme): LegendE
   const ramp = `linear-gradient(90deg, ${theme.cold}, ${theme.hot})`;
   const most = hottest(model, state);
   const states: LegendEntry[] = [
-    [theme.none, "active: open at the right", ""],
-    [theme.none, "sealed: paler, closed", "pale"],
+    [theme.none, "not known", ""],
+    [theme.cold, "active: open at the right", ""],
+    [theme.cold, "sealed: paler, closed", "pale"],
     ...truncated(model, theme),
   ];
   if (way === "unread") return [[ramp, `0 to ${bytes(model.unreadPeak)} unread`, "ramp"], ...states];

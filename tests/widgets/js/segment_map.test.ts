@@ -335,6 +335,22 @@ test("what is in tier 2 has an edge, and the bytes per tier are in words", () =>
   assert.equal(layout.tierEdge([100, 10, 50, 30], 130, 130, 1), null);
 });
 
+test("between two observers nothing is known, and the legend names the grey", () => {
+  const model = story();
+  const nan = Number.NaN;
+  const rows = [[2, 18, nan, nan, 40, 60], [2, 18.5, 90, 900, 40, 70]]; // biome-ignore format: a row each
+  give(model.store, FORMATS, { kind: "delta", tables: { rates: rows } });
+  const texts = [14, 15, 17.9, 18, 18.5, 30].map((t) => {
+    const sample = model.sampleAt(2, t);
+    return sample < 0 ? "" : model.rateText(model.rateColumn[sample]);
+  });
+  assert.deepEqual(texts, ["", "", "", "–", "90/s", "90/s"]);
+  assert.equal(model.sampleAt(0, 4), 0); // the next sample has a rate
+  const theme = boxFor(0, 1).theme;
+  const swatches = words.legend(model, initial(), theme).filter(([colour]) => colour === theme.none);
+  assert.deepEqual(swatches, [[theme.none, "not known", ""]]);
+});
+
 test("the legend names the target where there is one", () => {
   const theme = boxFor(0, 1).theme;
   assert.equal(words.legend(story(), initial(), theme)[0][1], "0 to 2 × target (200/s)");

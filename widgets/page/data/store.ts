@@ -80,13 +80,18 @@ export class Store<F extends Formats = Formats, Facts = object, Lists = object> 
 
 /** Return the last of the rows (sorted by time) at or before `t`, or -1; `at` gives the times by row. */
 export function lastUntil(rows: readonly number[], at: Float32Array, t: number): number {
+  return rows[countUntil(rows, at, t) - 1] ?? -1;
+}
+
+/** Return how many of the rows (sorted by time) are at or before `t`. */
+export function countUntil(rows: readonly number[], at: Float32Array, t: number): number {
   let [lo, hi] = [0, rows.length];
   while (lo < hi) {
     const mid = (lo + hi) >> 1;
     if (at[rows[mid]] <= t) lo = mid + 1;
     else hi = mid;
   }
-  return lo ? rows[lo - 1] : -1;
+  return lo;
 }
 
 /** Append an item to the list of a key, which may be the first. */

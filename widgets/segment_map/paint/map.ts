@@ -48,20 +48,18 @@ export function paintHeat(scene: Scene): void {
     ctx.fillStyle = b.theme.ground;
     ctx.fillRect(x, y, w, h);
     ctx.globalAlpha = model.isOpen(i, t) ? 1 : 0.72;
-    // A sample is the rate of the time before it; the newest holds until the next one comes.
+    // A sample is the rate of the time since the one before it; the newest of all holds until the next one comes.
     const right = Math.round(x + w);
     let lastX = Math.min(right, Math.max(Math.round(x), Math.round(xOf(scene, model.ratesSince))));
     ctx.fillStyle = b.theme.none;
     ctx.fillRect(Math.round(x), y, lastX - Math.round(x), h);
     for (let k = 0; k < rows.length && lastX < right; k++) {
-      const last = k + 1 === rows.length || at[rows[k + 1]] > t;
-      const px = last ? right : Math.min(right, Math.round(xOf(scene, at[rows[k]])));
+      const px = k + 1 === rows.length ? right : Math.min(right, Math.round(xOf(scene, at[rows[k]])));
       if (px > lastX) {
         ctx.fillStyle = hue(b.theme, rate[rows[k]], most);
         ctx.fillRect(lastX, y, px - lastX, h);
         lastX = px;
       }
-      if (last) break;
     }
   }
   ctx.globalAlpha = 1;
