@@ -270,6 +270,26 @@ def test_a_board_says_that_successors_wait_for_a_checkpoint() -> None:
     assert "#2 waits for a checkpoint, due at 31 s" in str(picture)
 
 
+@pytest.mark.parametrize("kind", [SegmentMap, ReaderBoard])
+def test_the_words_and_the_figure_of_a_long_journal_have_hours(kind: type[Any]) -> None:
+    journal = split_journal([PASSED, *read_up_to(-1, 70)], interval_ms=86_400_000)
+    axis = figure_axis_of(kind(journal))
+    assert axis.title.text == "seconds"
+    assert axis.ticktext is None
+    journal.tick((journal.start_ms or 0) + 90_000_000)
+    view = kind(journal)
+    assert "waits for a checkpoint, due at 24:00:01 h" in str(view.picture()[1])
+    axis = figure_axis_of(view)
+    assert axis.title.text == "time"
+    assert dict(zip(axis.tickvals, axis.ticktext, strict=True))[43_200] == "12 h"
+    assert 5 < len(axis.ticktext) < 15
+
+
+def figure_axis_of(view: View) -> Any:
+    layout = view.figure().layout
+    return layout.xaxis2 if isinstance(view, SegmentMap) else layout.xaxis
+
+
 def test_waits_end_when_the_predecessor_is_completed() -> None:
     """The bar keeps its words: it has waited for a checkpoint until then."""
     completed = rg.SegmentCompleted("a", segment(0), {segment(2, 1): (0,), segment(3, 1): (0,)})

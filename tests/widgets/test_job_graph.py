@@ -219,6 +219,11 @@ def test_a_job_gets_its_two_views(tmp_path: Path) -> None:
 
 def test_a_figure_has_a_line_per_subtask() -> None:
     figure = JobGraph(whole_run()).figure()
+    assert figure.layout.xaxis2.title.text == "seconds"
+    long = Journal("a day")
+    long.extend(whole_run().since())
+    long.tick((long.start_ms or 0) + 90_000_000)
+    assert "12 h" in JobGraph(long).figure().layout.xaxis2.ticktext
     assert {trace.name for trace in figure.data} == {
         "lines 1/2", "lines 2/2", "once 1/1", "aggregate 1/2", "aggregate 2/2", "sink 1/2", "sink 2/2",
     }  # fmt: skip

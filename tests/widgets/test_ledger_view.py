@@ -54,6 +54,9 @@ def test_the_picture_is_well_formed_and_the_same_each_time(doubled: int) -> None
     assert ("✗ 37 doubled" in words) == (doubled == 37)
     assert ("#007a56" in picture.replace(STYLE, "")) == (doubled == 0)  # green only when it is exact
     assert LedgerView(judged_run()).figure().layout.title.text.endswith("37 doubled")
+    long = judged_run().journal
+    long.tick((long.start_ms or 0) + 90_000_000)
+    assert "12 h" in LedgerView(long).figure().layout.xaxis.ticktext
 
 
 def test_a_ledger_of_nothing_has_a_picture_too() -> None:

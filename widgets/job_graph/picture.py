@@ -22,7 +22,7 @@ from pravega_lab.observe.job.rows import (
 from pravega_lab.observe.job.words import mark_words
 
 from ..svg.palette import HOT, LINE, NONE, SOFT, TEXT, VERMILION, reader_colour
-from ..svg.picture import Picture, amount, data_size, number
+from ..svg.picture import Picture, amount, data_size, figure_axis, number
 from ..svg.text import first_fit
 
 if TYPE_CHECKING:
@@ -321,6 +321,6 @@ def job_figure(history: JobHistory, facts: dict[str, Any]) -> Figure:
         figure.add_trace(trace, 2, 1)
     figure.update_yaxes(title_text="records/s", row=1, col=1)
     figure.update_yaxes(title_text="channels, 1 = full", range=[0, 1.05], row=2, col=1)
-    figure.update_xaxes(title_text="seconds", row=2, col=1)
+    figure.update_xaxes(figure_axis(((history.now_ms or 0) - start_ms) / 1000), row=2, col=1)
     figure.update_layout(title=facts["title"], template="plotly_white", height=560)
     return figure

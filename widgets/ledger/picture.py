@@ -8,7 +8,7 @@ from pravega_lab.observe.ledger.fold import WRONGS, LedgerHistory, sentence
 from pravega_lab.observe.ledger.observations import COLUMNS, LedgerCounted, LedgerOffended
 
 from ..svg.palette import LINE, READERS, TEXT, VERMILION
-from ..svg.picture import Across, Picture, amount, number
+from ..svg.picture import Across, Picture, amount, figure_axis, number
 from ..svg.text import first_fit
 
 if TYPE_CHECKING:
@@ -172,5 +172,5 @@ def ledger_figure(history: LedgerHistory, facts: dict[str, Any]) -> Figure:
     title = f"{facts['title']}: {sentence(history.now)}"
     figure.update_layout(title=title, template="plotly_white", height=360)
     figure.update_yaxes(title_text="distinct events", rangemode="tozero")
-    figure.update_xaxes(title_text="seconds")
+    figure.update_xaxes(figure_axis(((history.now_ms or 0) - start_ms) / 1000))
     return figure

@@ -8,6 +8,7 @@ from pravega_lab.observe.group.rows import NOBODY
 
 from ..groups.history import BoardHistory
 from ..svg.palette import NONE, TEXT, VERMILION, reader_colour
+from ..svg.picture import figure_axis
 from ..svg.text import newest
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def reader_figure(history: BoardHistory, facts: dict[str, Any]) -> Figure:
     )
     figure.add_trace(dots)
     figure.update_yaxes(categoryorder="array", categoryarray=names[::-1])
-    figure.update_xaxes(title_text="seconds")
+    figure.update_xaxes(figure_axis((now_ms - start_ms) / 1000))
     height = 140 + 34 * len(names)
     title = " · ".join([facts["title"], *filter(None, left)])
     # All lines at once: each call of add_vline looks at all lines before.

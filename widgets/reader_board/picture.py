@@ -12,7 +12,7 @@ from ..groups.history import BoardHistory
 from ..svg.palette import HALO, SOFT, TEXT, VERMILION, ink, reader_colour
 from ..svg.picture import Across, Picture, amount, data_size, number, time_text
 from ..svg.text import common_start, first_fit, newest, placed, short_name
-from .rows import busiest
+from .rows import busiest, waits_since
 
 WIDTH, LEFT, RIGHT = 900, 46, 684
 TOP = 58
@@ -171,7 +171,7 @@ def _draw_lane(picture: Picture, scene: Scene, lane: Lane) -> None:
     for waiting in lane.waits:
         y, height = lane.place(-1 - waiting.index)
         x0, x1 = scene.x(waiting.start_ms), scene.x(waiting.end_ms)
-        words = waiting.words_since(scene.start_ms)
+        words = waits_since(waiting, scene.start_ms)
         picture.rect(x0, y, x1 - x0, height, "none", f'stroke="{TEXT}" stroke-dasharray="2 2"', words)
         if height >= 8:
             label = f"#{waiting.segment_id & 0xFFFFFFFF}"

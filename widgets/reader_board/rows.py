@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pravega_lab.observe.group.rows import ReaderRow
+from pravega_lab.observe.group.rows import ReaderRow, Waiting
 
 from ..groups.history import BoardHistory
+from ..svg.picture import due_text
 
 GONE_MAX = 5  # of the lanes, when there are too many
+
+
+def waits_since(waiting: Waiting, start_ms: int) -> str:
+    """Return what a segment waits for, and when the checkpoint is due, counted from ``start_ms``."""
+    due_ms = waiting.due_ms if waiting.is_at_checkpoint else None
+    return waiting.words + due_text(None if due_ms is None else (due_ms - start_ms) / 1000)
 
 
 def busiest(

@@ -13,6 +13,7 @@ from ..groups.history import BoardHistory
 from ..live.payload import or_nan, pack
 from ..live.view import View, refuse_value
 from ..svg.picture import moment_text
+from .rows import waits_since
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -203,7 +204,7 @@ class ReaderBoard(View):
                 w.segment_id & 0xFFFFFFFF,
                 self._s(w.start_ms),
                 _end(self._s(w.end_ms)),
-                w.words_since(history.start_ms or 0),
+                waits_since(w, history.start_ms or 0),
             ]
             for w in waits[-200:]
         }

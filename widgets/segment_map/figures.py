@@ -8,6 +8,7 @@ from pravega_lab.observe.query.fold import PHASES, BatchHistory
 from pravega_lab.observe.stream.fold import SegmentRow
 
 from ..svg.palette import NONE, SOFT, TEXT, VERMILION, reader_colour
+from ..svg.picture import figure_axis
 from ..svg.text import newest
 from .history import MapHistory
 
@@ -88,7 +89,7 @@ def segment_figure(history: MapHistory, facts: dict[str, Any]) -> Figure:
     figure.add_trace(points, 2, 1)
     figure.update_yaxes(title_text="key space", range=[0, 1], row=1, col=1)
     figure.update_yaxes(title_text=facts["rate_unit"], rangemode="tozero", row=2, col=1)
-    figure.update_xaxes(title_text="seconds", row=2, col=1)
+    figure.update_xaxes(figure_axis(scene.across.end_s), row=2, col=1)
     figure.update_layout(title=facts["title"], template="plotly_white", height=520, margin={"t": 50, "b": 40})
     return figure
 

@@ -16,6 +16,8 @@ from pravega_lab.observe.journal.observations import (
 )
 from pravega_lab.observe.stream.fold import SegmentHistory, SegmentRow
 
+from ..svg.picture import due_text
+
 
 @dataclass(slots=True)
 class Stretch:
@@ -34,8 +36,7 @@ class Stretch:
     @property
     def words(self) -> str:
         """``r2``, ``nobody``, ``waits for #2``, or ``waits for a checkpoint, due at 41 s``."""
-        due = "" if self.due_s is None else f", due at {self.due_s:.0f} s"
-        return owner_words(self.state, self.reader, self.waits_for) + due
+        return owner_words(self.state, self.reader, self.waits_for) + due_text(self.due_s)
 
 
 def owner_words(state: str, reader: str | None, waits_for: tuple[int, ...]) -> str:

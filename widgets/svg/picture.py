@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from html import escape
 from math import ceil, floor, log10
+from typing import Any
 
 from .palette import LINE, SOFT, STYLE, TEXT, THEMED
 
@@ -48,6 +49,22 @@ def time_text(seconds: float) -> str:
 def moment_text(seconds: float) -> str:
     """Return a moment as text, to a tenth of a second in the first ten minutes."""
     return f"{seconds:.1f} s" if seconds < LONG_S else _long_text(round(seconds))
+
+
+def due_text(seconds: float | None) -> str:
+    """Return when something is due, to follow other words: ``, due at 41 s``; "" if that is not known."""
+    return "" if seconds is None else f", due at {time_text(round(seconds))}"
+
+
+def figure_axis(end_s: float) -> dict[str, Any]:
+    """Return the properties of a time axis of a plotly figure whose data are in seconds from 0 to ``end_s``.
+
+    A long axis has labels such as ``1:30 h``.
+    """
+    if end_s < LONG_S:
+        return {"title_text": "seconds"}
+    places, labels = zip(*time_steps(end_s, 10), strict=True)
+    return {"title_text": "time", "tickmode": "array", "tickvals": places, "ticktext": labels}
 
 
 def _long_text(seconds: int) -> str:

@@ -179,11 +179,6 @@ class Waiting:
         """Return what it waits for: ``waits for #2``, or ``waits for a checkpoint``."""
         return AT_CHECKPOINT if self.is_at_checkpoint else waits_words(self.waits_for)
 
-    def words_since(self, start_ms: int) -> str:
-        """Return ``words``, and when the checkpoint is due, in seconds since ``start_ms``."""
-        due = "" if self.due_ms is None else f", due at {(self.due_ms - start_ms) / 1000:.0f} s"
-        return f"{self.words}{due if self.is_at_checkpoint else ''}"
-
 
 @dataclass(frozen=True, slots=True)
 class Move:
