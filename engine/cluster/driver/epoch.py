@@ -13,6 +13,7 @@ from ..wire.links import Link
 from .launching import Launched
 
 EXIT_S = 0.2
+"""How long the epoch waits for the launcher to report how the process of a lost worker ended."""
 
 
 @dataclass(frozen=True)

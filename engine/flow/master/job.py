@@ -44,10 +44,9 @@ class Job:
     """One execution of a graph.
 
     ``restore_from`` is the checkpoint or savepoint to start from: its folder, or what `latest_checkpoint` of
-    another job returned. ``files`` is where checkpoints
-    are stored: fsspec unless something else is given. ``wire``, ``host``, ``now_ms``, ``unique_id`` and
-    ``home`` replace time, chance and places, for the simulation and the cluster. Without ``now_ms``, the job
-    has a `clock.steady_clock`.
+    another job returned. ``files`` is where checkpoints are stored: fsspec unless something else is given.
+    ``wire``, ``host``, ``now_ms``, ``unique_id`` and ``home`` replace time, chance and places, for the
+    simulation and the cluster. Without ``now_ms``, the job has a `clock.steady_clock`.
     """
 
     def __init__(

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
+from typing import Any
 
 import pytest
 
 from pravega_lab.client.values import LEASE_MS_MIN
+from pravega_lab.client.writing.transaction import AsyncTransaction
 from pravega_lab.connector.flow import (
     Delivery,
     GroupSettings,
@@ -35,12 +37,12 @@ from pravega_lab.engine.flow.graph.stream import StreamEnvironment
 from pravega_lab.engine.flow.master.config import JobConfig
 from pravega_lab.engine.flow.master.job import Job
 from pravega_lab.engine.flow.master.restart import NoRestart
-from pravega_lab.engine.flow.sink.sinks import CommitRequest, Sink
+from pravega_lab.engine.flow.sink.sinks import CommitOutcome, CommitRequest, Sink
 from pravega_lab.engine.flow.time.watermarks import WatermarkStrategy
 from pravega_lab.engine.store.errors import StoreFull
 from pravega_lab.engine.store.metadata.catalog import StreamEntry
 from pravega_lab.engine.store.transactions.transactions import Transactions as StoreTransactions
-from pravega_lab.errors import BadInputError, TransactionFailedError
+from pravega_lab.errors import BadInputError, StoreUnavailableError, TransactionFailedError
 from pravega_lab.testing.simulated import SimulatedPravega
 from tests.connector.flow.jobs import (
     EVENTS,
@@ -289,7 +291,7 @@ def test_a_commit_counts_when_its_events_can_be_read(
             await write(into, numbered(20, 40))
             with pytest.raises(JobFailedError) as raised:
                 await asyncio.wait_for(job.wait(), 60)
-            assert "is still COMMITTING after 5 s" in str(raised.value.__cause__)
+            assert "is not COMMITTED 5 s after" in str(raised.value.__cause__)
             assert "an older savepoint" in str(raised.value.__cause__)
             assert await read(out) == []
             assert job.latest_checkpoint is not None
@@ -300,6 +302,36 @@ def test_a_commit_counts_when_its_events_can_be_read(
             found = await until(out, 40)
             await again.cancel()
             assert sorted(row["n"] for row in found) == list(range(40))
+
+    world.run(story())
+
+
+@ONE
+def test_a_store_that_cannot_be_asked_for_the_end_of_a_commit_is_asked_again(
+    pravega_simulation: SimulatedPravega, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = pravega_simulation
+    sink = PravegaTransactionalSink(config_of(world), OUT, events=EVENTS)
+
+    async def unreachable(*_: Any, **__: Any) -> None:
+        raise StoreUnavailableError("no answer")
+
+    async def story() -> None:
+        async with world.client() as client:
+            _, out = await streams(client)
+            writer, committer = sink.create_writer(Subtask(), []), sink.create_committer(Subtask())
+            await value_of(writer.write(Batch.of_rows(numbered(0, 5))))
+            request = CommitRequest(*await value_of(writer.prepare_commit()))
+            with monkeypatch.context() as broken:
+                broken.setattr(AsyncTransaction, "state", unreachable)
+                await value_of(committer.commit([request]))
+            assert request.outcome is CommitOutcome.RETRY_LATER
+            request.outcome = CommitOutcome.OK
+            await value_of(committer.commit([request]))
+            assert request.outcome is CommitOutcome.OK
+            await value_of(writer.close())
+            await value_of(committer.close())
+            assert [row["n"] for row in await read(out)] == list(range(5))
 
     world.run(story())
 

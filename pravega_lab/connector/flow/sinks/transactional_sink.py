@@ -17,9 +17,11 @@ lost. The job fails, unless the user has looked and sets ``skips_forgotten``.
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import logging
 from collections.abc import Sequence
+from math import inf
 from typing import Any
 from uuid import UUID
 
@@ -31,6 +33,7 @@ from pravega_lab.connector.flow.events import RowEvents
 from pravega_lab.engine.flow.batch import Batch
 from pravega_lab.engine.flow.elements import MAX_TIMESTAMP_MS, Watermark
 from pravega_lab.engine.flow.errors import IllegalStateError, LostTransactionError
+from pravega_lab.engine.flow.sink.committers import CommitError
 from pravega_lab.engine.flow.sink.sinks import (
     CommitRequest,
     Committer,
@@ -110,17 +113,19 @@ class Transactions:
         """Wait until the events of a transaction can be read, after its commit was accepted.
 
         Raises:
-            StoreUnavailableError: They cannot be read after `COMMITTED_S_MAX`.
+            CommitError: They cannot be read after `COMMITTED_S_MAX`.
         """
         transaction = self._stream.transaction(UUID(handle[0]))
         try:
-            await transaction.wait_until(TransactionState.COMMITTED, timeout_s=COMMITTED_S_MAX)
-        except StoreUnavailableError as error:
-            raise StoreUnavailableError(
-                f"{error}. None of its events can be read yet, and the job does not continue without them:"
+            async with asyncio.timeout(COMMITTED_S_MAX):
+                await transaction.wait_until(TransactionState.COMMITTED, timeout_s=inf)
+        except TimeoutError:
+            raise CommitError(
+                f"transaction {handle[0]} is not COMMITTED {COMMITTED_S_MAX:g} s after the store has accepted"
+                " its commit. None of its events can be read yet, and the job does not continue without them:"
                 " after a restart it waits again. If the state never changes, write the output again from an"
                 f" older savepoint into a new stream. Or continue without these events: {_LEAVING_OUT}"
-            ) from error
+            ) from None
 
     def _consequence(self, error: TransactionFailedError) -> str:
         if is_forgotten(error):
@@ -221,6 +226,7 @@ class PravegaWriter(TwoPhaseCommitSink):
 
         Raises:
             LostTransactionError: It can never be committed; see `Transactions.commit`.
+            CommitError: Its events cannot be read; see `Transactions.wait_until_committed`.
         """
         try:
             await self._transactions.commit(transaction)
@@ -233,6 +239,7 @@ class PravegaWriter(TwoPhaseCommitSink):
 
         Raises:
             LostTransactionError: See `commit`. With ``skips_forgotten``, UNKNOWN is logged.
+            CommitError: See `commit`.
         """
         try:
             await self._transactions.commit(transaction)
@@ -326,11 +333,11 @@ class _TransactionCommitter(Committer):
 
     async def commit(self, requests: Sequence[CommitRequest]) -> None:
         lost: TransactionFailedError | None = None
-        accepted: list[Handle] = []
+        accepted: list[CommitRequest] = []
         for request in requests:
             try:
                 await self._transactions.commit(request.committable)
-                accepted.append(request.committable)
+                accepted.append(request)
             except TransactionFailedError as error:
                 if self._skips_forgotten and is_forgotten(error):
                     request.signal_failed_with_known_reason(str(error))  # logged and left out
@@ -338,8 +345,11 @@ class _TransactionCommitter(Committer):
                     lost = lost or error
             except StoreUnavailableError:
                 request.retry_later()
-        for handle in accepted:
-            await self._transactions.wait_until_committed(handle)
+        for request in accepted:
+            try:
+                await self._transactions.wait_until_committed(request.committable)
+            except StoreUnavailableError:
+                request.retry_later()
         if lost is not None:  # only after the others were committed
             raise LostTransactionError(str(lost)) from lost
 
