@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pravega_lab.client.values import SegmentInfo
 
 EVERY_MS = 500
+LOOKS_LATE = 4  # a look that is so many intervals after the last one does not date what it finds
 INFOS_PER_ROUND = 64  # segments whose length is asked in one round; the others take turns
 POLICY_EVERY_MS = 5_000
 HEAD_EVERY_MS = 1_000
@@ -75,6 +76,7 @@ class StreamObserver(Journalled):
         self._stream, self._every_ms, self._event_bytes = stream, every_ms, event_bytes
         self._policy_due_ms = self._sample_due_ms = self._head_due_ms = self._tiers_due_ms = 0
         self._turn = self._tiers_turn = 0
+        self._looked_ms = 0  # when the stream was last looked at
         self._recorded = {_event(o) for o in recorded}
         self._boundaries: dict[int, int] = {}  # lengths at the last look: events begin there
         self._trouble = TroubleOf(self.journal.append)
@@ -162,6 +164,7 @@ class StreamObserver(Journalled):
             self._look_at_sealed(now_ms)
         self._look_at_head(now_ms)
         self._look_at_tiers()
+        self._looked_ms = now_ms
         self.journal.tick(_now_ms())
 
     def _is_of_another_stream(self, active: list[SegmentRange]) -> bool:
@@ -257,11 +260,15 @@ class StreamObserver(Journalled):
         if newest > tracker.epoch:
             asked = (new for name, new in list(ASKED_HERE) if name == tracker.stream)
             tracker.scaled_by_us(i for new in asked for i in new)
+        # The computer may have slept, or the store was out of reach: the segments may have begun long ago.
+        is_late = now_ms - self._looked_ms > LOOKS_LATE * max(self._every_ms, EVERY_MS)
         for epoch in range(tracker.epoch + 1, newest + 1):
             ranges = active if epoch == newest else self._stream.epoch_segments(epoch)
             kept = {r.segment_id for r in ranges}
             lengths = self._lengths([i for i in tracker.active if i not in kept])
-            self.journal.extend(tracker.saw_epoch(epoch, ranges, now_ms=now_ms, lengths=lengths))
+            self.journal.extend(
+                tracker.saw_epoch(epoch, ranges, now_ms=now_ms, lengths=lengths, exact=not is_late)
+            )
 
     def _tell_past(self, newest: int, active: list[SegmentRange], now_ms: int) -> None:
         """Note the earlier epochs.

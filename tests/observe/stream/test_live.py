@@ -17,6 +17,7 @@ from pravega_lab.observe.journal.observations import (
     StreamScaled,
     StreamSealed,
 )
+from pravega_lab.observe.stream import observer
 from pravega_lab.observe.stream.fold import fold_segments
 
 
@@ -54,6 +55,32 @@ def test_a_split_and_a_merge_by_hand_are_seen_with_their_ranges(uri: str, stream
     scales = [o for o in watch.since() if isinstance(o, StreamScaled)]
     assert [(s.cause, s.cause_kind) for s in scales] == [("by hand", "done here")] * 2
     assert history.rows[3].predecessors == (left.segment_id, right.segment_id)
+    assert not watch.trouble
+
+
+def test_a_split_while_the_observer_slept_has_no_exact_time_and_no_rate_from_it(
+    uri: str, stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A closed laptop: what was written in an hour is not the rate of the second after it."""
+    now_ms = [1_800_000_000_000]
+    monkeypatch.setattr(observer, "_now_ms", lambda: now_ms[0])
+    with observe(uri, stream=stream.scoped_name, every_ms=60_000, event_bytes=1_000) as watch:
+        assert watch.look()
+        stream.split(stream.segments()[0].segment_id)
+        now_ms[0] += 1_000
+        assert watch.look()
+        left = next(r for r in stream.segments() if r.low == 0)
+        stream.split(left.segment_id)
+        stream.write([b"x" * 10_000] * 100, [str(n) for n in range(100)])
+        now_ms[0] += 3_600_000
+        assert watch.look()
+        now_ms[0] += 1_000
+        assert watch.look()
+    rows = fold_segments(watch.since()).rows
+    assert [r.exact for r in rows[1:]] == [True, True, False, False]
+    rates = [o.bytes_per_s for o in watch.since() if isinstance(o, SegmentMeasured)]
+    assert any(rate is None for rate in rates)
+    assert max(rate or 0 for rate in rates) < 1_000_000 / 3_600 + 1
     assert not watch.trouble
 
 
