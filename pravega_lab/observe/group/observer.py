@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 TICK_MS = 250  # how often the journal notes that nothing happened
 SILENT_MS = 30_000  # how long a connection may be dead before the client notices
+ASLEEP_MS = 2_000  # a read that takes longer shows that the computer slept
 AGAIN_MS = 250  # how long to wait before trying again to read a group
 
 
@@ -76,6 +77,7 @@ class GroupObserver(Journalled):
         self._backlog_end = -1
         self._backlog_ms: int | None = None  # how old the entries before that may be
         self._live_ms = 0  # how old the others may be
+        self._asleep_ms = 0  # how much older, because this computer slept while they arrived
         self._contact_ms: int | None = None  # when the log was last known to have been read to its end
         self._missing_ms: int | None = None  # when it was last known not to exist
         self._gaps = 0
@@ -144,15 +146,18 @@ class GroupObserver(Journalled):
     def _follow(self) -> None:
         """Read the log from the tracker's offset on, until something is wrong."""
         self._open()
+        read_ms = _now_ms()
         while not self._closing.is_set():
             try:
                 entries = self._log.next(TICK_MS / 1000)
             except ProtocolError as error:
                 self._skip_damage(error)
                 return
+            took_ms = _now_ms() - read_ms
+            self._asleep_ms = took_ms if took_ms > ASLEEP_MS else 0
             for entry in entries:
                 self._take(entry)
-            self._contact_ms = _now_ms()
+            self._contact_ms = read_ms = _now_ms()
             self.journal.tick(self._contact_ms)
             self._has_looked()
 
@@ -176,15 +181,23 @@ class GroupObserver(Journalled):
         self._log.read_from(place, tracker.offset)
 
     def _backlog_age(self) -> int | None:
-        """Return how many ms ago, at most, the unread part of the log may have been written."""
+        """Return how many ms ago, at most, the unread part of the log may have been written.
+
+        Return None if that is not known, as after the clock was set back.
+        """
         if self._missing_ms is not None:
-            return _now_ms() - self._missing_ms
-        return None if self._contact_ms is None else _now_ms() - self._contact_ms + SILENT_MS
+            since_ms, more_ms = self._missing_ms, 0
+        elif self._contact_ms is not None:
+            since_ms, more_ms = self._contact_ms, SILENT_MS
+        else:
+            return None
+        age_ms = _now_ms() - since_ms
+        return age_ms + more_ms if age_ms >= 0 else None
 
     def _take(self, entry: LogEntry) -> None:
         updates = read_entry(entry.data)
         self._learn_ranges(updates)
-        uncertain_ms = self._backlog_ms if entry.end <= self._backlog_end else self._live_ms
+        uncertain_ms = self._backlog_ms if entry.end <= self._backlog_end else self._live_ms + self._asleep_ms
         seen = self.tracker.take(updates, entry.end, now_ms=_now_ms(), uncertain_ms=uncertain_ms)
         self.journal.extend(self._unrecorded(seen, entry.end))
         state = self.tracker.state
