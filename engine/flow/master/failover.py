@@ -94,8 +94,8 @@ class Failover:
         life = self._life
         if life.state not in (JobState.RUNNING, JobState.RESTARTING):
             return
-        if subtask is not None and not self._to_recover.keys().isdisjoint(self._graph.region_of(subtask)):
-            return  # its region waits for its restart already
+        if subtask is not None and self._waits_for_restart(subtask):
+            return
         if life.stop is not None:
             life.stop.task_failed(error)
             if life.stop.fatal is not None:
@@ -115,6 +115,14 @@ class Failover:
         life.move(JobState.RESTARTING, message_of(error))
         if self._recovery is None or self._recovery.done():
             self._recovery = life.in_background(self._recover(delay_ms), "recovery")
+
+    def _waits_for_restart(self, subtask: SubtaskId) -> bool:
+        """Return whether an earlier failure restarts the subtask, so that its own failure counts for nothing.
+
+        Flink cancels the subtasks before it waits, and so receives no failure of theirs.
+        """
+        region = self._graph.region_of(subtask)
+        return self._recover_all or not self._to_recover.keys().isdisjoint(region)
 
     def give_up(self, error: BaseException) -> None:
         """Fail the job for good, because of ``error``."""

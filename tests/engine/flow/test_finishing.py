@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from dataclasses import replace
 
 import pytest
@@ -12,6 +13,7 @@ from pravega_lab.engine.flow.batch import Row
 from pravega_lab.engine.flow.checkpoint.coordinator import CheckpointConfig
 from pravega_lab.engine.flow.checkpoint.history import Finishing, History, LastPiece
 from pravega_lab.engine.flow.checkpoint.plan import TaskAck
+from pravega_lab.engine.flow.checkpoint.storage import IN_PROGRESS
 from pravega_lab.engine.flow.elements import SubtaskId
 from pravega_lab.engine.flow.errors import (
     CheckpointFailedError,
@@ -19,6 +21,7 @@ from pravega_lab.engine.flow.errors import (
     JobFailedError,
     StopWithSavepointStoppingError,
 )
+from pravega_lab.engine.flow.files import MemoryFiles
 from pravega_lab.engine.flow.graph.stream import StreamEnvironment
 from pravega_lab.engine.flow.master.config import JobConfig
 from pravega_lab.engine.flow.master.master import JobMaster
@@ -250,6 +253,38 @@ def test_a_failure_before_the_savepoint_is_one_like_any_other() -> None:
         await job.stop_with_savepoint("sp/2", drain=True)
 
     virtual.run(story)
+    rows = virtual.run(lambda: committed_rows("out", virtual.files))
+    assert sorted(row["n"] for row in rows) == list(range(40))
+
+
+class FullAt(MemoryFiles):
+    """A disk without room for the state of a subtask, in one folder."""
+
+    folder = "sp/1"
+
+    async def write(self, path: str, data: bytes) -> None:
+        if path.startswith(f"{self.folder}/") and not path.endswith(IN_PROGRESS):
+            raise OSError(errno.ENOSPC, "No space left on device", path)
+        await super().write(path, data)
+
+
+def test_a_stop_that_fails_is_one_failure_for_the_restart_strategy() -> None:
+    """Its subtasks fail too, because they have stopped. Each of them used to take a restart of the job."""
+    virtual = Virtual()
+    virtual.files = FullAt()
+
+    async def story() -> None:
+        job = virtual.job(endless(virtual), replace(CHECKPOINTED, restart=FixedDelay(1, wait_ms=100)))
+        await job.start()
+        await asyncio.sleep(0.5)
+        with pytest.raises(CheckpointFailedError, match="No space left"):
+            await job.stop_with_savepoint("sp/1")
+        await asyncio.sleep(2)
+        assert job.state == "running"
+        await job.stop_with_savepoint("sp/2", drain=True)
+
+    virtual.run(story)
+    assert [o.is_global for o in virtual.told.of(seen.Restored)] == [True, True]
     rows = virtual.run(lambda: committed_rows("out", virtual.files))
     assert sorted(row["n"] for row in rows) == list(range(40))
 
