@@ -15,8 +15,8 @@ from ..flow.checkpoint.handles import CompletedCheckpoint
 from ..flow.elements import SubtaskId
 from ..flow.errors import IllegalStateError
 from ..flow.files import Files, Folder, FsspecFiles
-from ..flow.graph.graph import JobGraph
-from ..flow.master.config import JobConfig
+from ..flow.graph.graph import JobGraph, check_graph
+from ..flow.master.config import JobConfig, check_config
 from ..flow.master.job import Job
 from ..flow.observer import Observer
 from .driver.driver import Driver
@@ -68,7 +68,9 @@ class ClusterJob:
         start_timeout_s: float = 60,
         cancel_timeout_s: float = 30,
     ) -> None:
+        check_graph(graph)
         self.graph, self.config = graph, config or JobConfig()
+        check_config(self.config)
         files = files or FsspecFiles(private=True)
         check_files(self.config, files)
         slots = launcher.slots()

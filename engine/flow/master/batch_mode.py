@@ -37,7 +37,7 @@ from ..task.chain import Chain
 from ..task.channels import Channel, EdgeWriter
 from ..task.hosting import LocalWire
 from ..time.timers import TimerService
-from .config import JobConfig
+from .config import JobConfig, check_config
 from .job import run_alone
 
 Stage = dict[tuple[SubtaskId, int], list[Batch]]  # what lies at a subtask's input
@@ -84,6 +84,7 @@ class BatchRunner:
         check_graph(graph)
         resolve_mode(graph, RuntimeMode.BATCH)
         self._graph, self._config = graph, config or JobConfig(checkpoints=None)
+        check_config(self._config)
         self._observer: Observer = observer or NoObserver()
         self._now_ms, self._unique_id, self._attempts = now_ms, unique_id, attempts
         self._inputs: Stage = {}

@@ -32,7 +32,8 @@ class JobConfig:
     earlier behaviour of Flink.
 
     Raises:
-        BadInputError: ``channel_capacity`` is below 1, or a number of ``checkpoints`` is below its minimum.
+        BadInputError: ``checkpoints`` or ``restart`` is something else, ``channel_capacity`` is below 1, or a
+            number of ``checkpoints`` is below its minimum.
     """
 
     checkpoints: CheckpointConfig | None = field(default_factory=CheckpointConfig)
@@ -50,7 +51,16 @@ class JobConfig:
     def __post_init__(self) -> None:
         if self.channel_capacity < 1:
             raise BadInputError(f"channel_capacity={self.channel_capacity}: it must be at least 1 record")
+        if self.restart is not None and not isinstance(self.restart, RestartStrategy):
+            raise BadInputError(
+                f"restart={self.restart!r}: give a restart strategy, FixedDelay(attempts=3) for example"
+            )
         config = self.checkpoints
+        if config is not None and not isinstance(config, CheckpointConfig):
+            raise BadInputError(
+                f"checkpoints={config!r}: give a CheckpointConfig(interval_ms=1000) for example, or None; "
+                "the folder is another argument, folder="
+            )
         if config is None:
             return
         if config.interval_ms is not None and config.interval_ms < 10:
@@ -75,3 +85,9 @@ class JobConfig:
         if self.restart is not None:
             return self.restart.fresh()
         return NoRestart() if self.checkpoints is None else FixedDelay(wait_ms=100)
+
+
+def check_config(config: object) -> None:
+    """Raise `BadInputError` for what is no configuration of a job, such as a folder."""
+    if not isinstance(config, JobConfig):
+        raise BadInputError(f"a job takes a JobConfig, not a {type(config).__name__}: {config!r}")

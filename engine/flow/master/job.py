@@ -33,7 +33,7 @@ from ..operators.operator import RuntimeMode
 from ..subtask_states import SubtaskState
 from ..task.channels import Wire
 from ..task.hosting import Home, LocalHost, LocalWire, TaskHost
-from .config import JobConfig
+from .config import JobConfig, check_config
 from .job_state import JobState
 from .master import JobMaster
 
@@ -66,6 +66,7 @@ class Job:
     ) -> None:
         check_graph(graph)
         self.graph, self.config = graph, config or JobConfig()
+        check_config(self.config)
         self.files = files or FsspecFiles(private=True)
         if isinstance(restore_from, CompletedCheckpoint):
             restore_from = restore_from.path

@@ -15,12 +15,14 @@ from pravega_lab.engine.cluster.cluster_job import ClusterJob
 from pravega_lab.engine.cluster.driver.driver import Driver
 from pravega_lab.engine.cluster.driver.placement import WorkerSpec, worker_of
 from pravega_lab.engine.cluster.errors import NotEnoughSlotsError, WorkerLostError, WorkersNotStartedError
+from pravega_lab.engine.cluster.processes import ProcessJob
 from pravega_lab.engine.cluster.spark import SparkJob
 from pravega_lab.engine.cluster.wire import values
 from pravega_lab.engine.cluster.wire.frames import NONCE_BYTES, Frame, FrameReader, Hello, Kind, encode
 from pravega_lab.engine.flow.batch import Row
 from pravega_lab.engine.flow.checkpoint.plan import TaskAck
 from pravega_lab.engine.flow.elements import SubtaskId
+from pravega_lab.engine.flow.graph.stream import StreamEnvironment
 from pravega_lab.engine.flow.observer import NoObserver
 from pravega_lab.engine.flow.task.deployment import Deployer
 from pravega_lab.errors import BadInputError
@@ -263,9 +265,7 @@ def test_slots_that_are_gone_are_waited_for(tmp_path: Path) -> None:
 
 def test_workers_that_do_not_come_are_told_in_words(tmp_path: Path) -> None:
     job = ClusterJob(ByHand(), words(tmp_path, 10), config(tmp_path), workers=2, start_timeout_s=0.2)
-    with pytest.raises(
-        WorkersNotStartedError, match=r"0 of 2 workers came within 0.2 s: other jobs may hold"
-    ):
+    with pytest.raises(WorkersNotStartedError, match=r"0 of 2 workers came within 0.2 s: other jobs may hold"):
         job.start()
 
 
@@ -277,6 +277,15 @@ def test_more_workers_than_slots_are_refused(tmp_path: Path) -> None:
     job = ClusterJob(cluster, words(tmp_path, 10), config(tmp_path), workers=3, start_timeout_s=0.2)
     with pytest.raises(WorkersNotStartedError, match=r"1 of 3 slots were there within 0\.2 s: executors"):
         job.start()
+
+
+def test_something_else_than_a_graph_or_a_configuration_is_refused(tmp_path: Path) -> None:
+    env: Any = StreamEnvironment()
+    with pytest.raises(BadInputError, match=r"give what env\.job_graph\(\) returns"):
+        ProcessJob(env)
+    folder: Any = "folder/of/checkpoints"
+    with pytest.raises(BadInputError, match=f"a job takes a JobConfig, not a str: '{folder}'"):
+        ProcessJob(words(tmp_path, 10), folder)
 
 
 class Refuses:

@@ -1006,6 +1006,32 @@ def test_a_configuration_that_can_never_work_is_refused(name: str) -> None:
         JobConfig(CheckpointConfig(tolerable_failures=-1))
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("checkpoints", "folder/of/checkpoints"),
+        ("checkpoints", 1000),
+        ("restart", 3),
+        ("restart", FixedDelay),
+    ],
+)
+def test_a_setting_of_another_type_is_refused(name: str, value: Any) -> None:
+    """A strategy of another type used to be noticed when the job started, and a folder raised an
+    AttributeError.
+    """
+    with pytest.raises(BadInputError, match=rf"{name}={value!r}: give a "):
+        JobConfig(**{name: value})
+
+
+@pytest.mark.parametrize("config", ["folder/of/checkpoints", CheckpointConfig(interval_ms=100)])
+def test_a_job_takes_no_other_configuration(config: Any) -> None:
+    env = StreamEnvironment("words")
+    collect(env.from_rows(WORDS), [])
+    for start in (run, run_batch):
+        with pytest.raises(BadInputError, match=f"takes a JobConfig, not a {type(config).__name__}"):
+            start(env.job_graph(), config)
+
+
 @pytest.mark.parametrize("config", [None, JobConfig(), JobConfig(CheckpointConfig(timeout_ms=1000))])
 def test_a_job_that_would_wait_forever_for_its_final_checkpoint_is_refused(config: JobConfig | None) -> None:
     env, got = StreamEnvironment("words"), list[Any]()
