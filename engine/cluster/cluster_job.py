@@ -75,7 +75,7 @@ class ClusterJob:
         check_files(self.config, files)
         slots = launcher.slots()
         self.workers_wanted = default_workers(graph, slots) if workers is None else workers
-        _check_workers(self.workers_wanted, None if launcher.may_grow() else slots)
+        _check_workers(self.workers_wanted, None if launcher.may_grow() else slots, launcher.few)
         self._driver = Driver(
             launcher,
             self.workers_wanted,
@@ -285,11 +285,11 @@ class ClusterJob:
         self._loop.close()
 
 
-def _check_workers(workers: int, slots: int | None) -> None:
+def _check_workers(workers: int, slots: int | None, few: str) -> None:
     if workers < 1:
         raise BadInputError(f"workers={workers}: at least 1")
     if slots is not None and workers > slots:
         raise NotEnoughSlotsError(
             f"workers={workers}, and there are {slots} slots: all workers run at the same time, so ask for "
-            f"{slots} at most (each hosts several subtasks), or start Spark with more (local[{workers}])"
+            f"{slots} at most (each hosts several subtasks){few}"
         )

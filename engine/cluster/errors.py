@@ -15,7 +15,7 @@ class FrameError(PravegaError):
 
 
 class NotEnoughSlotsError(BadInputError):
-    """Raised when Spark can never run so many workers at a time. The message has both numbers."""
+    """Raised when so many workers can never run at a time. The message has both numbers."""
 
 
 class WorkersNotStartedError(JobError):

@@ -42,6 +42,12 @@ class ProcessJob(ClusterJob):
 class ProcessLauncher:
     """Launch worker processes. It is a `launching.Launcher`."""
 
+    few = ""
+    late = (
+        "each imports the modules of the job first, which takes long on a busy machine; raise "
+        "start_timeout_s=, or ask for fewer workers="
+    )
+
     def default_host(self) -> str:
         """Return the loopback address."""
         return "127.0.0.1"

@@ -61,6 +61,12 @@ class SparkLauncher:
         BadInputError: there is no session of classic Spark, or it was stopped.
     """
 
+    few = ", or start Spark with more: local[N]"
+    late = (
+        "other jobs may hold the slots (a streaming query takes them for as long as a batch runs); stop "
+        "those, or ask for fewer workers=, or raise start_timeout_s="
+    )
+
     def __init__(self, spark: Any, name: str) -> None:
         self._context, self._name = _context(spark), name
 

@@ -125,7 +125,7 @@ class Driver:
             async with asyncio.timeout(self._start_timeout_s):
                 await shield(epoch.ready)
         except TimeoutError:
-            error = epoch.not_started(self._start_timeout_s)
+            error = epoch.not_started(self._start_timeout_s, self._launcher.late)
             epoch.end(WorkerLostError(str(error)))
             raise error from None
         return epoch

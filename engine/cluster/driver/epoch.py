@@ -69,12 +69,10 @@ class Epoch:
         if not self.is_over:
             self._links[worker].call(name, *args)
 
-    def not_started(self, timeout_s: float) -> WorkersNotStartedError:
+    def not_started(self, timeout_s: float, advice: str) -> WorkersNotStartedError:
         """Return the error for workers that did not connect within ``timeout_s``."""
         return WorkersNotStartedError(
-            f"{len(self._came)} of {self.workers} workers came within {timeout_s:g} s: other jobs may hold "
-            "the slots (a streaming query takes them for as long as a batch runs); stop those, or ask for "
-            "fewer workers=, or raise start_timeout_s="
+            f"{len(self._came)} of {self.workers} workers came within {timeout_s:g} s: {advice}"
         )
 
     def lost(self, why: str) -> None:

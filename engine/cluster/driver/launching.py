@@ -18,7 +18,14 @@ class Launched(Protocol):
 
 
 class Launcher(Protocol):
-    """Start all workers of an epoch together."""
+    """Start all workers of an epoch together.
+
+    ``few`` ends the message that there can never be enough slots, and ``late`` the message that workers did
+    not connect in time. They say what may help.
+    """
+
+    few: str
+    late: str
 
     def default_host(self) -> str:
         """Return an address of this machine that workers can reach."""

@@ -32,6 +32,8 @@ from tests.engine.cluster.jobs import config, words
 class ByHand:
     """A `Launcher` that starts nothing: the test speaks for the workers."""
 
+    few, late = "", "nobody starts them"
+
     def __init__(self, slots: int = 4, *, may_grow: bool = False) -> None:
         self._slots, self._may_grow = slots, may_grow
         self.specs: list[WorkerSpec] = []
@@ -265,7 +267,7 @@ def test_slots_that_are_gone_are_waited_for(tmp_path: Path) -> None:
 
 def test_workers_that_do_not_come_are_told_in_words(tmp_path: Path) -> None:
     job = ClusterJob(ByHand(), words(tmp_path, 10), config(tmp_path), workers=2, start_timeout_s=0.2)
-    with pytest.raises(WorkersNotStartedError, match=r"0 of 2 workers came within 0.2 s: other jobs may hold"):
+    with pytest.raises(WorkersNotStartedError, match=r"0 of 2 workers came within 0.2 s: nobody starts them"):
         job.start()
 
 
@@ -276,6 +278,15 @@ def test_more_workers_than_slots_are_refused(tmp_path: Path) -> None:
     cluster = ByHand(slots=1, may_grow=True)  # executors may still come, for a while
     job = ClusterJob(cluster, words(tmp_path, 10), config(tmp_path), workers=3, start_timeout_s=0.2)
     with pytest.raises(WorkersNotStartedError, match=r"1 of 3 slots were there within 0\.2 s: executors"):
+        job.start()
+
+
+def test_a_job_of_processes_does_not_speak_of_spark(tmp_path: Path) -> None:
+    graph = words(tmp_path, 10)
+    with pytest.raises(NotEnoughSlotsError, match=r"ask for 64 at most \(each hosts several subtasks\)$"):
+        ProcessJob(graph, config(tmp_path), workers=65)
+    job = ProcessJob(graph, config(tmp_path), workers=1, start_timeout_s=0.3)
+    with pytest.raises(WorkersNotStartedError, match=r"0 of 1 workers came within 0\.3 s: each imports"):
         job.start()
 
 
