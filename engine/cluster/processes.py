@@ -118,6 +118,7 @@ def main() -> None:
     from ..flow.errors import JobCancelledError
     from .worker.worker import run_worker
 
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # see `cancelling.is_interrupt`
     spec, index = pickle.load(sys.stdin.buffer)
     pipe = os.dup(sys.stdin.fileno())
     with open(os.devnull) as nothing:  # a user's function that reads standard input would wait for ever

@@ -24,10 +24,12 @@ def is_interrupt(error: BaseException) -> bool:
     """Return whether the error comes from a signal, such as Ctrl-C, and ends the program.
 
     A function of a job may call ``sys.exit()``. That fails its job, and not the program of which the job is a
-    part. The handler of a signal runs in the main thread, within whatever runs there.
+    part. The handler of a signal runs in the main thread, within whatever runs there. Without a handler of
+    Python, which a worker process does not have, a ``KeyboardInterrupt`` comes from a function.
     """
     if isinstance(error, KeyboardInterrupt):
-        return threading.current_thread() is threading.main_thread()
+        is_handled = signal.getsignal(signal.SIGINT) not in (signal.SIG_DFL, signal.SIG_IGN)
+        return is_handled and threading.current_thread() is threading.main_thread()
     if not isinstance(error, SystemExit):
         return False
     handlers = [getattr(signal.getsignal(one), "__code__", None) for one in signal.valid_signals()]

@@ -72,14 +72,40 @@ def is_killed(row: Row) -> Row:
     return row
 
 
+def is_interrupted(row: Row) -> Row:
+    signal.raise_signal(signal.SIGINT)
+    return row
+
+
 @pytest.mark.parametrize(
-    ("look", "how"), [(exits, "ended with code 3;"), (is_killed, "was killed by SIGKILL, ")]
+    ("look", "how"),
+    [
+        (exits, "ended with code 3;"),
+        (is_killed, "was killed by SIGKILL, "),
+        (is_interrupted, "was ended by signal 2;"),
+    ],
 )
 def test_the_job_says_how_a_worker_ended(look: Callable[[Row], Row], how: str, tmp_path: Path) -> None:
     graph = words(tmp_path, 100, look=look)
     with (
         ProcessJob(graph, config(tmp_path, NoRestart()), workers=1) as job,
         pytest.raises(JobFailedError, match=rf"worker 0 \(pid \d+\) {how}"),
+    ):
+        job.wait()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_an_error_that_would_end_a_program_is_one_of_the_function(
+    error: type[BaseException], tmp_path: Path
+) -> None:
+    """A KeyboardInterrupt used to end the worker, and the job said that the connection was closed."""
+
+    def ends(row: Row) -> Row:
+        raise error("boom")
+
+    with (
+        ProcessJob(words(tmp_path, 100, look=ends), config(tmp_path, NoRestart()), workers=1) as job,
+        pytest.raises(JobFailedError, match=rf"map, subtask ./2: {error.__name__}: boom"),
     ):
         job.wait()
 
