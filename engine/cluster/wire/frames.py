@@ -94,12 +94,22 @@ def encode(
     """
     size = _HEAD.size + len(body) + sum(map(len, more))
     if size > FRAME_BYTES_MAX:
-        raise BadInputError(
+        raise BadInputError(_too_long(kind, rows, size))
+    head = _LENGTH.pack(size) + _HEAD.pack(kind, flags, 0, deployment, channel, rows)
+    return b"".join((head, body, *more))
+
+
+def _too_long(kind: Kind, rows: int, size: int) -> str:
+    if rows > 1:
+        return (
             f"{rows} records make a frame of {size} bytes, {FRAME_BYTES_MAX} is the most: let a channel hold "
             "fewer records (JobConfig.channel_capacity)"
         )
-    head = _LENGTH.pack(size) + _HEAD.pack(kind, flags, 0, deployment, channel, rows)
-    return b"".join((head, body, *more))
+    what = "a record" if rows == 1 else f"a message ({kind.name})"
+    return (
+        f"{what} of {size} bytes cannot go to another process, {FRAME_BYTES_MAX} is the most: keep large "
+        "values in files that all workers can access, and send their names"
+    )
 
 
 class FrameReader:

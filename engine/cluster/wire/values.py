@@ -21,6 +21,7 @@ from ...flow.cancelling import message_of
 from ..errors import FrameError, RemoteError, RemoteTracebackError
 
 Told = tuple[str, str, str]  # an error: class, message, traceback
+TEXT_MAX = 100_000
 
 
 class _Writer(pickle.Pickler):
@@ -104,7 +105,16 @@ def error_to_told(error: BaseException | None) -> Told | None:
     if error is None:
         return None
     text = "".join(traceback.format_exception(error))
-    return _name(type(error)), message_of(error), text
+    return _name(type(error)), _shortened(message_of(error)), _shortened(text)
+
+
+def _shortened(text: str) -> str:
+    """Return a text without its middle if it is very long, so that every error can be sent."""
+    left_out = len(text) - TEXT_MAX
+    if left_out <= 0:
+        return text
+    half = TEXT_MAX // 2
+    return f"{text[:half]} [… {left_out} characters are left out …] {text[-half:]}"
 
 
 def error_from_told(told: Told | None) -> BaseException | None:

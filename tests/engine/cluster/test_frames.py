@@ -152,6 +152,10 @@ def test_a_hello_proves_that_its_sender_knows_the_token() -> None:
 def test_a_frame_too_long_is_refused_by_its_sender() -> None:
     with pytest.raises(BadInputError, match="channel_capacity"):
         encode(Kind.RECORDS, b"x" * FRAME_BYTES_MAX, rows=3)
+    with pytest.raises(BadInputError, match=r"^a record of \d+ bytes cannot go to another process"):
+        encode(Kind.RECORDS, b"x" * FRAME_BYTES_MAX, rows=1)
+    with pytest.raises(BadInputError, match=r"^a message \(CALL\) of \d+ bytes cannot go to another"):
+        encode(Kind.CALL, b"x" * FRAME_BYTES_MAX)
 
 
 # -- values -------------------------------------------------------------------------------------------------
@@ -199,6 +203,16 @@ def test_an_error_comes_back_as_itself_with_the_traceback_there() -> None:
     assert isinstance(unknown, RemoteError)
     assert str(unknown) == "TheirError: so it was"
     assert values.error_from_told(values.error_to_told(None)) is None
+
+
+def test_an_error_with_a_very_long_message_is_shortened() -> None:
+    """A worker could not send it, and its subtask stood still."""
+    told = values.error_to_told(ValueError("begin" + "x" * 1_000_000 + "end"))
+    assert len(values.to_bytes(told)) < 300_000
+    message = str(values.error_from_told(told))
+    assert message.startswith("beginxxx")
+    assert message.endswith("xxxend")
+    assert "[… 900008 characters are left out …]" in message
 
 
 class SilentError(Exception):
