@@ -19,6 +19,7 @@ from typing import Any
 from pravega_lab.errors import BadInputError
 
 from ..calling import value_of
+from ..elements import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS
 from ..errors import RestoreError
 from ..state import plain_values as plain
 from .hand_over import HandOver, HybridSplit
@@ -129,7 +130,7 @@ class _StageContext:
         self._outer.send_event_to_source_reader(subtask, ("event", self._stage, event))
 
     def limit_watermark(self, subtask: int, limit_ms: int) -> None:
-        if self._is_current:
+        if self._is_current and subtask in self._hand_over.present:
             self._outer.limit_watermark(subtask, limit_ms)
 
     def call_async(
@@ -194,8 +195,26 @@ class HybridEnumerator(SplitEnumerator[HybridSplit, HybridState]):
                 if stage == self._hand_over.stage:
                     await value_of(self._inner.handle_source_event(subtask, inner))
 
+    def handle_watermark(
+        self, subtask: int, lowest_ms: int, is_active: bool, begun: Sequence[str]
+    ) -> Awaitable[None] | None:
+        """Let the enumerator of the current source limit its readers. Other readers have no limit."""
+        stage = self._hand_over.stage
+        if not self._limits(stage) or subtask not in self._hand_over.present:
+            self._context.limit_watermark(subtask, MAX_TIMESTAMP_MS)
+            return None
+        here = f"{stage}:"
+        inside = [name.removeprefix(here) for name in begun if name.startswith(here)]
+        return self._inner.handle_watermark(subtask, lowest_ms, is_active, inside)
+
+    def _limits(self, stage: int) -> bool:
+        return self._sources[stage].limits_watermarks
+
     async def _begin(self, subtask: int, stage: int | None) -> None:
         begins = self._hand_over.arrived(subtask, stage)
+        # First, because the reader may emit a watermark as soon as it begins.
+        limit_ms = MIN_TIMESTAMP_MS if self._limits(begins) else MAX_TIMESTAMP_MS
+        self._context.limit_watermark(subtask, limit_ms)
         self._context.send_event_to_source_reader(subtask, ("begin", begins))
         returned = self._hand_over.take_returned(begins)
         if returned:
@@ -244,7 +263,7 @@ class HybridSource(Source[HybridSplit, HybridState]):
 
     Each source but the last has to be bounded. Where a later source starts is set when it is created: give a
     stream the position (or the cut) that follows the last row of the files. Between two sources, readers that
-    have finished do not hold back the watermark.
+    have finished do not hold back the watermark. A source that limits watermarks does so from its begin on.
 
     Raises:
         BadInputError: there are fewer than two sources, or one before the last never ends.
@@ -263,6 +282,7 @@ class HybridSource(Source[HybridSplit, HybridState]):
                 )
         self.sources = sources
         self.boundedness = sources[-1].boundedness
+        self.limits_watermarks = any(source.limits_watermarks for source in sources)
 
     def check_restored(self, hooks: Sequence[str]) -> None:
         """Let each source check the checkpoint."""

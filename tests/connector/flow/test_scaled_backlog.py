@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -18,11 +20,16 @@ from pravega_lab.engine.flow.graph.stream import StreamEnvironment
 from pravega_lab.engine.flow.operators.functions import count
 from pravega_lab.engine.flow.operators.operator import Operator
 from pravega_lab.engine.flow.operators.windows import TumblingWindows
+from pravega_lab.engine.flow.source.collections import RowsSource
+from pravega_lab.engine.flow.source.hybrid import HybridSource
+from pravega_lab.engine.flow.source.sources import Source
 from pravega_lab.engine.flow.time.watermarks import WatermarkStrategy
 from pravega_lab.testing.simulated import SimulatedPravega
 from tests.connector.flow.jobs import EVENTS, IN, ROWS, Rows, config_of, job_of, numbered, streams
 
 KEYS, SIZE = 20, 20
+HISTORY = [{**row, "n": row["n"] - 200} for row in numbered(0, 200, keys=KEYS)]
+with_history = pytest.mark.parametrize("history", [[], HISTORY], ids=["alone", "after a history"])
 
 
 class Collect(Operator):
@@ -36,12 +43,20 @@ class Collect(Operator):
 
 
 def windows(
-    world: SimulatedPravega, readers: int, got: Rows, *, ends: bool = False, idle_after_ms: int | None = None
+    world: SimulatedPravega,
+    readers: int,
+    got: Rows,
+    *,
+    ends: bool = False,
+    idle_after_ms: int | None = None,
+    history: Sequence[Row] = (),
 ) -> JobGraph:
-    """Rows of each window, counted by event time."""
-    source = PravegaSegmentSource(
+    """Rows of each window, counted by event time. ``history`` is read before the stream."""
+    source: Source[Any, Any] = PravegaSegmentSource(
         config_of(world), IN, end=TAIL if ends else None, rows=ROWS, batch_bytes=1_000
     )
+    if history:
+        source = HybridSource(RowsSource(history), source)
     env = StreamEnvironment("windows", parallelism=readers)
     strategy = WatermarkStrategy("n", idle_after_ms=idle_after_ms)
     keyed = env.from_source(source, strategy, uid="source").key_by("k")
@@ -94,15 +109,38 @@ def test_no_row_of_a_scaled_backlog_is_late(
     assert total(got) == 1000
 
 
+@pytest.mark.parametrize("readers", [2, 3])
 @pytest.mark.pravega_seeds(2)
-def test_event_time_goes_on_while_the_stream_does(pravega_simulation: SimulatedPravega) -> None:
+def test_no_row_of_a_scaled_backlog_is_late_after_a_history(
+    pravega_simulation: SimulatedPravega, readers: int
+) -> None:
+    """A `HybridSource` passed on no limits of watermarks."""
+    world, got = pravega_simulation, Rows()
+
+    async def story() -> None:
+        async with world.client() as client:
+            into = await scaled(client)
+            await into.seal()
+            job = job_of(world, windows(world, readers, got, history=HISTORY))
+            await job.start()
+            await job.wait()
+
+    world.run(story())
+    assert total(got) == 1200
+
+
+@with_history
+@pytest.mark.pravega_seeds(2)
+def test_event_time_goes_on_while_the_stream_does(
+    pravega_simulation: SimulatedPravega, history: list[Row]
+) -> None:
     world, got = pravega_simulation, Rows()
 
     async def story() -> None:
         async with world.client() as client:
             into = await scaled(client)
             await into.merge([segment.segment_id for segment in await into.segments()])
-            job = job_of(world, windows(world, 2, got))
+            job = job_of(world, windows(world, 2, got, history=history))
             await job.start()
             await asyncio.sleep(1)
             await into.split((await into.segments())[0].segment_id)  # each part has keys
@@ -116,25 +154,29 @@ def test_event_time_goes_on_while_the_stream_does(pravega_simulation: SimulatedP
     assert {row["value"] for row in got} == {SIZE // KEYS}, "no window missed a row"
 
 
+@with_history
 @pytest.mark.pravega_seeds(3)
-def test_no_row_is_late_after_failures_and_a_savepoint(pravega_simulation: SimulatedPravega) -> None:
+def test_no_row_is_late_after_failures_and_a_savepoint(
+    pravega_simulation: SimulatedPravega, history: list[Row]
+) -> None:
     world, got, files = pravega_simulation, Rows(), MemoryFiles()
 
     async def story() -> None:
         async with world.client() as client:
             into = await scaled(client)
-            first = job_of(world, windows(world, 2, got), files=files)
+            first = job_of(world, windows(world, 2, got, history=history), files=files)
             await first.start()
             await asyncio.sleep(world.chance.random())
             first.fail_subtask(SubtaskId("source", world.chance.randrange(2)), RuntimeError("dies"))
             await asyncio.sleep(world.chance.random())
             path = await first.stop_with_savepoint("savepoint", drain=False)
             await into.seal()
-            second = job_of(world, windows(world, 3, got), files=files, restore_from=path)
+            graph = windows(world, 3, got, history=history)
+            second = job_of(world, graph, files=files, restore_from=path)
             await second.start()
             await second.wait()
 
     world.run(story())
     counts = {(row["k"], row["window_start"]): row["value"] for row in got}
-    assert len(counts) == 1000
+    assert len(counts) == 1000 + len(history)
     assert set(counts.values()) == {SIZE // KEYS}
