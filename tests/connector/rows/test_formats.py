@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from pravega_lab.connector.rows import json_rows
 from pravega_lab.connector.rows.formats import row_format
 from pravega_lab.connector.rows.parsing import parse_events, placed
 from pravega_lab.errors import BadInputError
@@ -209,6 +210,22 @@ def test_damaged_events_stand_alone_and_their_neighbours_keep_their_rows() -> No
 def test_the_innermost_part_that_does_not_fit_is_named(event: dict[str, Any], words: str) -> None:
     [found] = parse_events(row_format("json", NESTED).parse, pa.array([json.dumps(event).encode()]))[1]
     assert words in found.reason
+
+
+def test_the_column_that_does_not_fit_is_found_in_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrow takes half a millisecond to parse one value, so columns are not parsed one after the other."""
+    inner = pa.struct([(f"f{n}", pa.int64()) for n in range(100)])
+    schema = pa.schema([*((f"c{n}", pa.int64()) for n in range(300)), ("inner", inner)])
+    calls: list[pa.Schema] = []
+    read = json_rows._read
+    monkeypatch.setattr(json_rows, "_read", lambda text, kinds: calls.append(kinds) or read(text, kinds))
+    good = {**{f"c{n}": n for n in range(300)}, "inner": {f"f{n}": n for n in range(100)}}
+    for bad, name in (({"c0": "x"}, "c0"), ({"c299": "x"}, "c299"), ({"inner": {"f77": []}}, "inner.f77")):
+        event = json.dumps({**good, **bad}).encode()
+        calls.clear()
+        [found] = parse_events(row_format("json", schema).parse, pa.array([event]))[1]
+        assert f"column '{name}' is int64" in found.reason
+        assert len(calls) < 25
 
 
 def test_json_without_a_zone_takes_no_text_with_one() -> None:
