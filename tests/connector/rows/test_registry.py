@@ -167,6 +167,53 @@ def test_a_running_query_keeps_a_field_that_a_later_version_drops(registry: Sche
     assert rows(registry).parse(binary(*events)).to_pylist() == [{"id": 1}, {"id": 2}, {"id": 3}]
 
 
+def record(name: str, *fields: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "record", "name": name, "fields": list(fields)}
+
+
+@pytest.mark.parametrize("codec", ["", GZIP])
+@pytest.mark.parametrize("nullable", [False, True], ids=["plain", "nullable"])
+def test_a_running_query_keeps_an_inner_field_that_a_later_version_drops(
+    registry: SchemaRegistry, nullable: bool, codec: str
+) -> None:
+    """Such a query failed at the first event of the later version."""
+
+    def version(*inner: dict[str, Any]) -> Any:
+        def maybe(kind: Any) -> Any:
+            return ["null", kind] if nullable else kind
+
+        fields = [
+            {"name": "one", "type": maybe(record("One", *inner))},
+            {"name": "many", "type": {"type": "array", "items": maybe(record("Item", *inner))}},
+            {"name": "named", "type": {"type": "map", "values": maybe(record("Value", *inner))}},
+        ]
+        return user(ID, *fields)
+
+    def value(number: int, **inner: Any) -> dict[str, Any]:
+        return {"id": number, "one": inner, "many": [inner, inner], "named": {"k": inner}}
+
+    def row(number: int, **inner: Any) -> dict[str, Any]:
+        return {**value(number, **inner), "named": [("k", inner)]}
+
+    chosen = {"codec": codec} if codec else {}
+    registry.create_group("g", "Avro", "AllowAny")
+    old = Serializer(registry, "g", version(AGE, MAIL), register=True, **chosen)
+    events = [old.serialize(value(1, age=5, mail="a@b"))]
+    running = rows(registry)
+    new = Serializer(registry, "g", version(MAIL, NAME), register=True, **chosen)
+    events += [new.serialize(value(2, mail=None, name="Bob")), old.serialize(value(3, age=6, mail=None))]
+    assert running.parse(binary(*events)).to_pylist() == [
+        row(1, age=5, mail="a@b"),
+        row(2, age=None, mail=None),
+        row(3, age=6, mail=None),
+    ]
+    assert rows(registry).parse(binary(*events)).to_pylist() == [
+        row(1, mail="a@b", name=None),
+        row(2, mail=None, name="Bob"),
+        row(3, mail=None, name=None),
+    ]
+
+
 def test_a_field_that_neither_an_event_nor_a_default_has_is_null(registry: SchemaRegistry) -> None:
     registry.create_group("g", "Avro", "AllowAny")
     event = Serializer(registry, "g", user(ID), register=True).serialize({"id": 1})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -75,17 +76,42 @@ def _avro_decoder(schema: SchemaInfo, codec: str, columns: Any, latest: SchemaIn
     )
 
 
-def _reader(latest: AvroType, written: AvroType, columns: Any) -> AvroType:
+def _reader(latest: AvroType, written: AvroType, columns: Iterable[Any]) -> AvroType:
     """Return the latest record with the columns that it no longer has: a running query keeps them.
 
     They have the values with which the events were written. What neither an event nor a default has is null.
+    The same holds for the fields of records inside the record.
     """
+    kinds = {column.name: column.type for column in columns}
     there = {field.name for field in latest.fields}
     fields = {field.name: field for field in written.fields}
     absent = AvroType("null")
-    dropped = [fields.get(name, AvroField(name, absent)) for name in columns.names if name not in there]
-    all_fields = (*latest.fields, *dropped)
-    return replace(latest, fields=tuple(map(_or_null, all_fields)))
+    dropped = [fields.get(name, AvroField(name, absent)) for name in kinds if name not in there]
+    kept = []
+    for field in latest.fields:
+        source = next((fields[name] for name in (field.name, *field.aliases) if name in fields), None)
+        if source is not None and field.name in kinds:
+            field = replace(field, type=_reader_type(field.type, source.type, kinds[field.name]))
+        kept.append(field)
+    return replace(latest, fields=tuple(map(_or_null, (*kept, *dropped))))
+
+
+def _reader_type(latest: AvroType, written: AvroType, kind: Any) -> AvroType:
+    """Return the latest type of a column with the fields of its records that the latest no longer has."""
+    import pyarrow.types as types
+
+    if latest.kind == "union":
+        return replace(latest, parts=tuple(_reader_type(part, written, kind) for part in latest.parts))
+    source = next((part for part in written.without_null if part.kind == latest.kind), None)
+    if source is None:
+        return latest
+    if latest.kind == "record" and types.is_struct(kind):
+        return _reader(latest, source, kind)
+    if latest.kind == "array" and types.is_list(kind):
+        return replace(latest, parts=(_reader_type(latest.parts[0], source.parts[0], kind.value_type),))
+    if latest.kind == "map" and types.is_map(kind):
+        return replace(latest, parts=(_reader_type(latest.parts[0], source.parts[0], kind.item_type),))
+    return latest
 
 
 def _or_null(field: AvroField) -> AvroField:
