@@ -107,6 +107,16 @@ class Description:
         """Whether only the order of all columns says which value of an event is which."""
         return self.format == "csv" or (self.format == "avro" and self.option("avro_schema") is None)
 
+    def misreads(self, old: Description) -> bool:
+        """Return whether events that were written under an ``old`` description would have other values.
+
+        An event of Avro does not name its schema, which is that of the columns if no option gives it. Events
+        of other formats have the names of their values, or one line in the order that the user knows.
+        """
+        is_avro = {self.format, old.format} == {"avro"}
+        types = [[column.type for column in description.columns] for description in (self, old)]
+        return is_avro and self.has_unnamed_values and old.has_unnamed_values and types[0] != types[1]
+
     def check_writing(self) -> None:
         """Check the description, and the expression of its routing key, which readers need not evaluate.
 

@@ -32,6 +32,7 @@ class Descriptions(Protocol):
         """Set the description of a stream that exists; with a ``version``, on condition that it is the one.
 
         Raises:
+            BadInputError: With these columns, the events of the description before would be misread.
             ConditionFailedError: What the store has about the stream was changed since that version.
         """
 
@@ -67,17 +68,20 @@ class StoredDescriptions:
         Raises:
             BadInputError: The stream was deleted and created again after it was described.
         """
-        try:
-            found = self._client.table(f"{scope}/{TABLE}").get(stream.encode())
-        except NotFoundError:
+        description = self._stored(scope, stream)
+        if description is None:
             return None
-        if found is None:
-            return None
-        description = Description.from_bytes(found.value)
         if not description.first_segments:  # announced, and its creator was killed before `put`
             return replace(description, first_segments=self._first_segments(scope, stream))
         self.check_stream(scope, stream, description)
         return description
+
+    def _stored(self, scope: str, stream: str) -> Description | None:
+        try:
+            found = self._client.table(f"{scope}/{TABLE}").get(stream.encode())
+        except NotFoundError:
+            return None
+        return None if found is None else Description.from_bytes(found.value)
 
     def check_stream(self, scope: str, stream: str, description: Description) -> None:
         """Check that a stream is still the one that was described.
@@ -100,8 +104,20 @@ class StoredDescriptions:
         return NOT_EXISTS if found is None else found.version
 
     def put(self, scope: str, stream: str, description: Description, version: int = NO_VERSION) -> None:
-        """Set the description of a stream that exists. Raises `ConditionFailedError` for another version."""
+        """Set the description of a stream that exists.
+
+        Raises:
+            BadInputError: The events of the description before would be read as other values.
+            ConditionFailedError: The store has another version.
+        """
         whole = replace(description, first_segments=self._first_segments(scope, stream))
+        old = self._stored(scope, stream)
+        if old is not None and old.first_segments == whole.first_segments and whole.misreads(old):
+            raise BadInputError(
+                f"table {scope}/{stream} has other columns and no property 'avro_schema'. Its events are "
+                "Avro with the schema of the columns, and other columns would read wrong values. Create "
+                "another table and copy the rows. Format 'pravega-registry' takes other columns"
+            )
         self._put(scope, stream, whole, version)
 
     def announce(self, scope: str, stream: str, description: Description, version: int) -> None:

@@ -159,6 +159,25 @@ def test_what_only_a_new_stream_can_have_is_not_altered(ask: Ask) -> None:
     assert "'default_num_segments' is for a stream that is created" in said["message"]
 
 
+def test_columns_that_would_misread_events_of_avro_are_refused(ask: Ask) -> None:
+    """Of ``id bigint, item string``, a text became the item of ``id bigint, at bigint, item string``."""
+    found = create(ask, "id bigint, part struct<n:int,item:string>", format="avro")
+    for columns in (
+        "id bigint, part struct<n:int>, item string",
+        "id bigint",
+        "part struct<n:int,item:string>, id bigint",
+    ):
+        said = ask("alter_table", "t", set={"columns": columns})
+        assert "Avro with the schema of the columns" in said["message"]
+        assert ask("load_table", "t") == found
+    renamed = ask("alter_table", "t", set={"columns": "number bigint, part struct<n:int,item:string>"})
+    assert renamed["columns"].startswith("`number` bigint")
+    assert ask("alter_table", "t", set={"columns": "id bigint", "format": "json"})["columns"] == "`id` bigint"
+    assert ask("alter_table", "t", set={"columns": "id bigint, n int", "format": "avro"})["columns"]
+    ask("drop_table", "t")
+    assert create(ask, "id bigint, item string", format="avro")["options"]["format"] == "avro"
+
+
 def test_a_table_is_still_there_if_the_registry_does_not_answer(ask: Ask) -> None:
     create(ask, "")
     with socket.create_server(("127.0.0.1", 0)) as server:
