@@ -56,6 +56,13 @@ def crowd() -> Journal:
     return large_group().journal
 
 
+def test_a_timeline_keeps_no_lag_that_only_the_board_shows(journal: Journal) -> None:
+    board, timeline = ReaderBoard(journal), CheckpointTimeline(journal)
+    assert len(board.frame) == len(timeline.parts["row"].unique())
+    assert board._history.samples
+    assert not timeline._history.samples
+
+
 def views(journal: Journal) -> Iterator[View]:
     yield SegmentMap(journal)
     yield ReaderBoard(journal)

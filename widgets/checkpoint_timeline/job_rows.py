@@ -54,6 +54,8 @@ await job.trigger_checkpoint()"""
 class TimelineHistory(BoardHistory):
     """The reader groups and jobs of one journal, or of two."""
 
+    keeps_lag = False
+
     def __init__(self) -> None:
         super().__init__()
         self.jobs = JobHistory()

@@ -7,10 +7,11 @@ keys of segments. No state log contains the keys; a stream observer in the same 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from pravega_lab.observe.group.fold import GroupHistory
 from pravega_lab.observe.group.observations import ReaderJoined, ReaderLeft
-from pravega_lab.observe.group.rows import CheckpointRow, ReaderRow, split_segment
+from pravega_lab.observe.group.rows import CheckpointRow, ReaderRow, split_segment, time_of_offset
 from pravega_lab.observe.journal.observations import Observation, SegmentOpened
 
 SAMPLE_MS = 500
@@ -47,6 +48,8 @@ class CutPiece:
 class BoardHistory(GroupHistory):
     """A `GroupHistory` that also remembers lag, arrivals, departures and key ranges."""
 
+    keeps_lag: ClassVar[bool] = True  # computing it takes most of the time of this fold
+
     def __init__(self) -> None:
         super().__init__()
         self.samples: list[LagSample] = []
@@ -57,8 +60,8 @@ class BoardHistory(GroupHistory):
 
     def apply(self, observation: Observation) -> None:
         """Take one more observation into account."""
-        # It is due, or the clock was set back.
-        if self.readers and not 0 < self._next_sample_ms - observation.time_ms <= SAMPLE_MS:
+        is_due = not 0 < self._next_sample_ms - observation.time_ms <= SAMPLE_MS  # or the clock was set back
+        if self.keeps_lag and self.readers and is_due:
             self._sample(observation.time_ms)
         if isinstance(observation, SegmentOpened):
             self.ranges[(observation.stream, observation.segment_id)] = (observation.low, observation.high)
@@ -98,6 +101,5 @@ class BoardHistory(GroupHistory):
     def _piece(self, group: str, stream: str, segment_id: int, offset: int) -> CutPiece:
         low, high = self.ranges.get((stream, segment_id), (None, None))
         place = self.place(group, stream, segment_id)
-        written = [] if place is None or offset < 0 else place.growth
-        at = next((time_ms for time_ms, length in written if length >= offset), None)
+        at = None if place is None or offset < 0 else time_of_offset(place.growth, offset)
         return CutPiece(stream, segment_id, offset, low, high, at)

@@ -7,14 +7,18 @@ What no observation says is ``None``, never zero.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from operator import itemgetter
 
 from pravega_lab.observe.group.observations import Positions
 
 NOBODY = ""
 AT_CHECKPOINT = "waits for a checkpoint"
 _GROWTH_MAX = 256
+_WRITTEN = itemgetter(1)
 LAG_MS_PLAUSIBLE = 10 * 365 * 86_400_000  # ten years: above it a reader wrote its clock (reader-groups.md B3)
 
 
@@ -39,7 +43,7 @@ class SegmentPlace:
     write_offset: int | None = None
     start_offset: int = 0
     waits_for: tuple[int, ...] = ()
-    growth: list[tuple[int, int]] = field(default_factory=list)  # (time_ms, write_offset), thinned
+    growth: list[tuple[int, int]] = field(default_factory=list)  # see `remember_growth`
 
     @property
     def label(self) -> str:
@@ -63,7 +67,7 @@ class SegmentPlace:
         """Return about when the oldest unread byte was written, by the measurements; None if all is read."""
         if not self.unread_bytes or self.read_offset is None:
             return None
-        return next((at for at, written in self.growth if written > self.read_offset), None)
+        return time_of_offset(self.growth, self.read_offset + 1)
 
 
 @dataclass(slots=True)
@@ -277,6 +281,7 @@ def waits_words(segment_ids: Sequence[int]) -> str:
     return f"waits for {waiting}" if waiting else ""
 
 
+@lru_cache(maxsize=10_000)
 def split_segment(name: str) -> tuple[str, int]:
     """Return the stream and the segment id of a full name, ``scope/stream/3.#epoch.2``."""
     stream, _, short = name.rpartition("/")
@@ -285,7 +290,15 @@ def split_segment(name: str) -> tuple[str, int]:
 
 
 def remember_growth(growth: list[tuple[int, int]], time_ms: int, write_offset: int) -> None:
-    """Keep (time_ms, write_offset), thinned out if there are many."""
-    growth.append((time_ms, write_offset))
+    """Keep (time_ms, write_offset), thinned out if there are many. Offsets never fall, as in a segment: a
+    late measurement of a second observer counts as the offset that is known already.
+    """
+    growth.append((time_ms, max(write_offset, growth[-1][1]) if growth else write_offset))
     if len(growth) > _GROWTH_MAX:
         growth[:] = growth[::2]
+
+
+def time_of_offset(growth: Sequence[tuple[int, int]], offset: int) -> int | None:
+    """Return when a segment reached this offset, as near as the measurements say; None if it did not."""
+    place = bisect_left(growth, offset, key=_WRITTEN)
+    return growth[place][0] if place < len(growth) else None

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pravega_lab.observe.group.observations import GroupObservation, ReaderJoined
-from pravega_lab.observe.group.rows import label_of, remember_growth, waits_words
+from pravega_lab.observe.group.rows import label_of, remember_growth, time_of_offset, waits_words
 from pravega_lab.observe.journal.observations import (
     Observation,
     SegmentAcquired,
@@ -62,7 +62,7 @@ class SegmentRow:
     truncated_ms: int | None = None  # about when the oldest byte that is left was written
     tiered_offset: int | None = None  # all bytes before it are in tier 2; None if the store did not say
     tiered_ms: int | None = None  # about when the last byte in tier 2 was written
-    growth: list[tuple[int, int]] = field(default_factory=list)  # (time_ms, write_offset), thinned
+    growth: list[tuple[int, int]] = field(default_factory=list)  # see `remember_growth`
 
     @property
     def epoch(self) -> int:
@@ -327,10 +327,8 @@ _HANDLERS: dict[type[Observation], Callable[[Any, Any], None]] = {
 
 def _time_of(row: SegmentRow, offset: int) -> int:
     """Return when the segment reached this offset, as near as the measurements say."""
-    for time_ms, written in row.growth:
-        if written >= offset:
-            return time_ms
-    return row.start_ms
+    reached_ms = time_of_offset(row.growth, offset)
+    return row.start_ms if reached_ms is None else reached_ms
 
 
 def fold_segments(observations: Iterable[Observation]) -> SegmentHistory:

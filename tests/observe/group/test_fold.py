@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 
 from pravega_lab.observe.group.fold import GroupHistory, fold_groups
+from pravega_lab.observe.group.rows import SegmentPlace, remember_growth
 from pravega_lab.observe.journal.observations import (
     Observation,
     SegmentMeasured,
@@ -166,6 +170,39 @@ def test_unread_bytes_and_since_when() -> None:
         history.apply(observation)
     assert (place.unread_bytes, place.behind_since_ms) == (150, 20)
     assert (lane.unread_bytes, lane.lag_ms) == (200, 12)
+
+
+class Counted(list[tuple[int, int]]):
+    """A list that counts which of its items are read."""
+
+    n_read = 0
+
+    def __getitem__(self, place: Any) -> Any:
+        self.n_read += 1
+        return super().__getitem__(place)
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        for item in super().__iter__():
+            self.n_read += 1
+            yield item
+
+
+def test_the_age_of_an_unread_byte_is_found_among_few_measurements() -> None:
+    growth = Counted((1_000 + n, 10 * n) for n in range(256))
+    place = SegmentPlace("s/g", "s/x", 0, "held", 0, "a", 2_400, 2_550, growth=growth)
+    assert place.behind_since_ms == 1_241
+    assert growth.n_read <= 10
+
+
+def test_a_second_observer_whose_measurement_is_older_changes_no_age() -> None:
+    growth: list[tuple[int, int]] = []
+    for time_ms, written in [(10, 100), (20, 200), (21, 150), (30, 300)]:
+        remember_growth(growth, time_ms, written)
+    ages = {
+        read: SegmentPlace("s/g", "s/x", 0, "held", 0, "a", read, 300, growth=growth).behind_since_ms
+        for read in (0, 100, 160, 200, 300)
+    }
+    assert ages == {0: 10, 100: 20, 160: 20, 200: 30, 300: None}
 
 
 def test_who_passes_a_checkpoint_by_leaving_is_gone_and_not_through() -> None:
