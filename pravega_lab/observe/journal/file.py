@@ -20,7 +20,7 @@ from typing import IO, Any, BinaryIO, cast
 from pravega_lab.errors import BadInputError
 from pravega_lab.observe.journal.gap import Gap
 from pravega_lab.observe.journal.observations import Observation
-from pravega_lab.observe.journal.records import from_record, header_field, to_record
+from pravega_lab.observe.journal.records import from_record, header_field, to_line
 
 VERSION = 1
 PIECE_BYTES = 1 << 20  # read, or unpacked, at a time
@@ -63,7 +63,7 @@ def write(
     with part.open("wb") as file, _packing(file, path.suffix == ".gz") as lines:
         lines.write(json.dumps(header).encode() + b"\n")
         for observation in observations:
-            lines.write(json.dumps(to_record(observation), separators=(",", ":")).encode() + b"\n")
+            lines.write(to_line(observation).encode() + b"\n")
     os.replace(part, path)
 
 

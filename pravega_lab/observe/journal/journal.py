@@ -154,10 +154,14 @@ class Journal:
         Without ``all_samples``, measurements that are in the spill file are left out. After hours they are
         most of a journal, and reading them takes long.
         """
-        return list(self.iterate(seq, all_samples=all_samples))
+        facts, samples = self._sorts(seq, all_samples=all_samples)
+        return sorted(chain(facts, samples), key=_SEQ)
 
     def iterate(self, seq: int = 0, *, all_samples: bool = True) -> Iterator[Observation]:
         """Yield what `since` returns, as of now, without having all of it in memory at once."""
+        return merge(*self._sorts(seq, all_samples=all_samples), key=_SEQ)
+
+    def _sorts(self, seq: int, *, all_samples: bool) -> tuple[Iterator[Observation], Iterator[Observation]]:
         with self._lock:
             facts: Iterator[Observation] = iter(self._facts.since(seq))
             samples: Iterator[Observation] = iter(self._samples.since(seq))
@@ -165,7 +169,7 @@ class Journal:
                 facts = chain(self._spill.since(seq, samples=False), facts)
                 if all_samples:
                     samples = chain(self._spill.since(seq, samples=True), samples)
-        return merge(facts, samples, key=_SEQ)
+        return facts, samples
 
     def outline(self, until_ms: float = inf) -> Iterator[Observation]:
         """Yield in order what a fold needs for the state at a moment: fewer observations than `iterate`.

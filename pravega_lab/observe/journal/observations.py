@@ -309,6 +309,8 @@ def _names(kind: type[Observation]) -> tuple[str, ...]:
 
 def numbered(observation: _O, seq: int) -> _O:
     """Return the observation with this ``seq``, several times as fast as ``dataclasses.replace``."""
+    if observation.seq == seq:
+        return observation
     kind: Any = type(observation)
     made: _O = object.__new__(kind)
     for name in _names(kind):

@@ -7,11 +7,12 @@ that the code after it needs no checks of its own.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from pravega_lab.errors import BadInputError
@@ -57,6 +58,7 @@ RANGES: Mapping[str, tuple[int, int]] = {
 Views send a number that has 32 bits here to the page as 32 bits.
 """
 
+_ENCODE = json.JSONEncoder(separators=(",", ":")).encode  # `json.dumps` makes an encoder for every value
 _TASK = re.compile(r"(.+)\[(\d{1,5})\]", re.DOTALL)
 
 
@@ -72,8 +74,16 @@ class _Field(NamedTuple):
 
 def to_record(observation: Observation) -> dict[str, Any]:
     """Return the observation as JSON-ready values, ``kind`` first and fields in their declared order."""
-    values = {field.name: getattr(observation, field.name) for field in fields(observation)}
-    return {"kind": observation.kind, **values}
+    kind: Any = type(observation)  # hashable, though mypy doubts it
+    record: dict[str, Any] = {"kind": observation.kind}
+    for name in _names(kind):
+        record[name] = getattr(observation, name)
+    return record
+
+
+def to_line(observation: Observation) -> str:
+    """Return the observation as a line of JSON, without the line feed."""
+    return _ENCODE(to_record(observation))
 
 
 def from_record(record: Mapping[str, Any]) -> Observation | None:
@@ -111,6 +121,11 @@ def from_record(record: Mapping[str, Any]) -> Observation | None:
 def _shown(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= SHOWN_MAX else f"{text[:SHOWN_MAX]}…"
+
+
+@cache
+def _names(cls: type[Observation]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(cls))
 
 
 @cache
@@ -229,11 +244,16 @@ def _truth(value: Any) -> bool:
 
 
 def _segment(value: Any) -> str:
+    return _segment_name(_text(value))
+
+
+@lru_cache(maxsize=10_000)  # a recording has few names, and each of them very often
+def _segment_name(name: str) -> str:
     try:
-        parse_segment_name(_text(value))
+        parse_segment_name(name)
     except BadInputError:
         raise _WrongError("a segment's full name, scope/stream/3.#epoch.2") from None
-    return str(value)
+    return name
 
 
 def _task(value: Any) -> str:

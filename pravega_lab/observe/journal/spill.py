@@ -21,7 +21,7 @@ from typing import BinaryIO, cast
 
 from pravega_lab.observe.journal.observations import Observation
 from pravega_lab.observe.journal.outline import WHOLE, outline_of_lines
-from pravega_lab.observe.journal.records import from_record, to_record
+from pravega_lab.observe.journal.records import from_record, to_line
 
 BLOCK = 1_000  # observations packed together
 BYTES_MAX = 4 * 1024**3
@@ -75,8 +75,7 @@ class Spill:
             part = items[start : start + BLOCK]
             if self.n_bytes >= self._bytes_max:
                 return start
-            lines = (json.dumps(to_record(o), separators=(",", ":")) for o in part)
-            data = ("\n".join(lines) + "\n").encode()
+            data = ("\n".join(map(to_line, part)) + "\n").encode()
             at, length = self._write(data)
             self._blocks.append(_Block(part[0].sample, part[-1].seq, part[-1].time_ms, at, length, len(data)))
             self.n_kept += len(part)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,14 @@ def test_since_gives_what_is_new_in_order() -> None:
     journal.extend([measured(4), note(5)])
     assert [o.seq for o in journal.since()] == [0, 1, 2, 3, 4]
     assert [o.time_ms for o in journal.since(seen)] == [4, 5]
+
+
+def test_an_observation_with_its_number_is_taken_as_it_is() -> None:
+    """A recording that is opened has each observation in memory once."""
+    first, second = replace(note(1), seq=0), replace(note(2), seq=7)
+    journal = Journal()
+    assert journal.append(first) is first
+    assert journal.append(second) == replace(second, seq=1)
 
 
 def test_a_full_journal_drops_measurements_before_facts_and_says_so() -> None:
