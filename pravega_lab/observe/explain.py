@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from pravega_lab.client.reader_group.explain import Explanation, checkpoint_words, due_words
 from pravega_lab.observe.durations import span
 from pravega_lab.observe.group.fold import GroupHistory
+from pravega_lab.observe.group.observations import GroupObservation
 from pravega_lab.observe.group.rows import CheckpointRow, Holding, ReaderRow, SegmentPlace, label_of
 from pravega_lab.observe.job.explain import explain_job
 from pravega_lab.observe.job.fold import JobHistory
@@ -43,8 +44,10 @@ def explain(journal: Explained) -> Explanation:
     groups, batches, segments, jobs = GroupHistory(), BatchHistory(), SegmentHistory(), JobHistory()
     troubles: dict[str, Trouble] = {}
     for observation in journal.outline():
-        for fold in (groups, batches, segments, jobs):
+        for fold in (groups, batches, jobs):
             fold.apply(observation)
+        if not isinstance(observation, GroupObservation):  # who reads segments follows from the groups
+            segments.apply(observation)
         take_trouble(troubles, observation)
     ends = (groups.now_ms, batches.now_ms, segments.now_ms, jobs.now_ms, journal.until_ms)
     now_ms = max((end for end in ends if end is not None), default=0)

@@ -19,6 +19,7 @@ from pravega_lab.observe.journal.observations import (
     Trouble,
     TroubleOver,
 )
+from pravega_lab.observe.stream.fold import SegmentHistory
 from pravega_lab.portable.words import listed
 from pravega_lab.protocol.metadata import reader_group as rg
 from tests.client.reader_group.logs import session_of_seed
@@ -46,6 +47,14 @@ def journal_of(*entries: list[rg.Update], more: list[Observation] | None = None,
 
 def said(journal: Journal) -> list[str]:
     return list(journal.explain())
+
+
+def test_the_fold_of_segments_takes_nothing_of_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would note an offset for every segment in every report of a reader, and no sentence needs them."""
+    taken: list[Observation] = []
+    monkeypatch.setattr(SegmentHistory, "apply", lambda _self, o: taken.append(o))
+    said(journal_of([rg.AddReader("b")], more=[Trouble(time_ms=1, source="s/g", message="gone")]))
+    assert [o.kind for o in taken] == ["trouble"]
 
 
 def test_who_reads() -> None:
