@@ -9,10 +9,12 @@ intervals. Everything else is assumed to have the same clock, and the result say
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import cache
 from heapq import merge as merge_sorted
+from operator import attrgetter
 from statistics import median
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from pravega_lab.errors import BadInputError
 from pravega_lab.observe.group.observations import GroupObservation, GroupSeen, GroupUpdated
@@ -70,9 +72,10 @@ def merge(journals: Sequence[Journal], *, clocks: Mapping[str, tuple[int, int]] 
             f"{', '.join(repr(j.source) for j in journals)}"
         )
     contents = [journal.since() for journal in journals]
-    entries = [_entries(observations) for observations in contents]
+    logs = [list(_placed(part)) for part in contents]
+    entries = [_entries(log) for log in logs]
     found = [_clock(n, journal.source, entries, clocks or {}) for n, journal in enumerate(journals)]
-    moved = [_moved(part, clock) for part, clock in zip(_logs_once(contents), found, strict=True)]
+    moved = [_moved(part, clock) for part, clock in zip(_logs_once(logs), found, strict=True)]
     merged = Journal(" + ".join(journal.source for journal in journals), capacity=2**62, live=False)
     start_ms = min((o.time_ms for part in moved for _, o in part), default=0)
     for journal, clock in zip(journals, found, strict=True):
@@ -126,10 +129,10 @@ def _from_shared(shared: Sequence[tuple[_Seen, _Seen]]) -> Clock:
     return Clock(round(median(apart)), None, f"{how}, none of them as it was written")
 
 
-def _entries(observations: Sequence[Observation]) -> dict[_Place, _Seen]:
+def _entries(log: Iterable[tuple[_Place | None, Observation]]) -> dict[_Place, _Seen]:
     """Return when each entry of a state log was seen, by its place."""
     found: dict[_Place, _Seen] = {}
-    for place, observation in _placed(observations):
+    for place, observation in log:
         if place is not None and isinstance(observation, GroupUpdated):
             found.setdefault(place, (observation.time_ms, observation.uncertain_ms))
     return found
@@ -160,13 +163,12 @@ def _placed(observations: Sequence[Observation]) -> Iterator[tuple[_Place | None
 # ---- contents ------------------------------------------------------------------------------------
 
 
-def _logs_once(contents: Sequence[Sequence[Observation]]) -> list[list[Observation]]:
+def _logs_once(logs: Sequence[Sequence[tuple[_Place | None, Observation]]]) -> list[list[Observation]]:
     """Keep of each log the journal that begins earliest in it, and of the others what they saw after its
     end.
     """
-    logs = [list(_placed(part)) for part in contents]
     spans = [_spans(log) for log in logs]
-    kept_from: list[dict[_Log, int]] = [{} for _ in contents]
+    kept_from: list[dict[_Log, int]] = [{} for _ in logs]
     for log in dict.fromkeys(log for span in spans for log in span):
         covered = -1
         for n in sorted((n for n in range(len(spans)) if log in spans[n]), key=lambda n: spans[n][log][0]):
@@ -194,7 +196,7 @@ def _moved(observations: Iterable[Observation], clock: Clock) -> list[tuple[int,
     for o in observations:
         time_ms = o.time_ms + clock.moved_ms
         at_ms = max(time_ms, found[-1][0]) if found else time_ms
-        found.append((at_ms, replace(o, time_ms=time_ms, seq=-1)))
+        found.append((at_ms, replace(o, time_ms=time_ms) if clock.moved_ms else o))
     return found
 
 
@@ -223,4 +225,11 @@ def _fact(o: Observation, newest_segments: Mapping[str, int]) -> Hashable:
             return o.kind, o.stream, o.created
         case StreamSealed() | StreamDeleted():
             return o.kind, o.stream, newest_segments.get(o.stream)
-    return o
+    kind: Any = type(o)  # hashable, though mypy doubts it
+    return kind, _values(kind)(o)
+
+
+@cache
+def _values(kind: Any) -> attrgetter[Any]:
+    """Return what gets all fields of an observation except ``seq``, which is its place in one journal."""
+    return attrgetter(*(field.name for field in fields(kind) if field.name != "seq"))
