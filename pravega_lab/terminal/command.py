@@ -22,7 +22,7 @@ from pravega_lab.client.connection.access import access_from, add_access_argumen
 from pravega_lab.errors import BadInputError
 from pravega_lab.observe import Journal, Watch, observe
 from pravega_lab.observe.group.observations import GroupSeen
-from pravega_lab.observe.journal.records import to_record
+from pravega_lab.observe.journal.records import to_line
 from pravega_lab.terminal.inventory import check_group, take_inventory, to_records
 from pravega_lab.terminal.text import console, shown
 
@@ -112,7 +112,8 @@ def _follow(args: argparse.Namespace) -> int:
 
 
 class _Recording:
-    """The file of ``--record``, if there is one: saved at once, every ten seconds, and at the end.
+    """The file of ``--record``, if there is one: saved at once, every ten seconds, and at the end. A save
+    writes the whole journal, so that long ones are rarer: they take about a tenth of the time.
 
     Raises:
         OSError: It cannot be written at the beginning or at the end.
@@ -123,9 +124,11 @@ class _Recording:
         self._save()
 
     def _save(self) -> None:
+        begun_s = time.monotonic()
         if self._path is not None:
             self._watch.save(self._path)
-        self._next_s = time.monotonic() + SAVE_EVERY_S
+        ended_s = time.monotonic()
+        self._next_s = ended_s + SAVE_EVERY_S * max(1.0, ended_s - begun_s)
 
     def keep_up(self) -> None:
         """Save if it is time. A file that cannot be written now is a warning, as it may be later."""
@@ -246,7 +249,7 @@ def _print_json(args: argparse.Namespace, watch: Watch, recording: _Recording, r
     while True:
         for observation in watch.since(read_to):
             read_to = observation.seq + 1
-            print(json.dumps(to_record(observation), separators=(",", ":")))
+            print(to_line(observation))
         sys.stdout.flush()
         if args.once or time.monotonic() >= end_s:
             return 0

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -308,6 +308,27 @@ def test_a_recording_that_cannot_be_saved_now_is_a_warning(
         path.rmdir()
         recording.keep_up()
         assert path.is_file()
+
+
+def test_a_long_recording_is_saved_less_often(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A journal of days takes longer to save than ten seconds: the watch would do nothing else."""
+    now_s, took_s, saves = 0.0, 0.5, 0
+
+    def save(_path: Path) -> None:
+        nonlocal now_s, saves
+        now_s, saves = now_s + took_s, saves + 1
+
+    monkeypatch.setattr(command, "time", SimpleNamespace(monotonic=lambda: now_s))
+    recording = command._Recording(tmp_path / "run.jsonl", cast(Any, SimpleNamespace(save=save)))
+    for took_s, apart_s in ((25.0, 10.0), (0.5, 250.0), (0.5, 10.0)):  # each after the save before
+        ended_s = now_s
+        now_s = ended_s + apart_s - 0.1
+        recording.keep_up()
+        assert now_s == ended_s + apart_s - 0.1
+        now_s = ended_s + apart_s
+        recording.keep_up()
+        assert now_s == ended_s + apart_s + took_s
+    assert saves == 4
 
 
 def test_a_user_of_one_scope_may_look_at_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
