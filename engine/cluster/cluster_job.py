@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import weakref
 from collections.abc import Coroutine, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -34,6 +36,7 @@ class ClusterJob:
     process.
 
     The methods wait, and may be called from any thread except the job's own. The workers end with the job.
+    Its thread ends with `close`, or when nothing refers to the job any more after its end.
 
     Args:
         graph: The job.
@@ -104,8 +107,9 @@ class ClusterJob:
             raise IllegalStateError("the job was started before: make another one")
         self._loop = asyncio.new_event_loop()
         name = f"job {self.graph.name}"
-        self._thread = threading.Thread(target=self._loop.run_forever, name=name, daemon=True)
+        self._thread = threading.Thread(target=_run_loop, args=(self._loop,), name=name, daemon=True)
         self._thread.start()
+        weakref.finalize(self, _stop_loop, self._loop).atexit = False
         try:
             self._run(self._start())
         except BaseException:
@@ -280,9 +284,20 @@ class ClusterJob:
 
     def _end_thread(self) -> None:
         assert self._thread is not None
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        _stop_loop(self._loop)
         self._thread.join()
-        self._loop.close()
+
+
+def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()
+
+
+def _stop_loop(loop: asyncio.AbstractEventLoop) -> None:
+    with suppress(RuntimeError):  # it is closed
+        loop.call_soon_threadsafe(loop.stop)
 
 
 def _check_workers(workers: int, slots: int | None, few: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import signal
@@ -108,6 +109,20 @@ def test_an_error_that_would_end_a_program_is_one_of_the_function(
         pytest.raises(JobFailedError, match=rf"map, subtask ./2: {error.__name__}: boom"),
     ):
         job.wait()
+
+
+def test_a_job_that_was_not_closed_leaves_no_thread(tmp_path: Path) -> None:
+    """In a notebook, each run of a cell used to leave a thread and an event loop."""
+    job = ProcessJob(words(tmp_path, 10), config(tmp_path), workers=1)
+    job.start()
+    job.wait()
+    thread = job._thread
+    assert thread is not None
+    assert thread.is_alive()
+    del job
+    gc.collect()
+    thread.join(timeout=20)
+    assert not thread.is_alive()
 
 
 def reads(row: Row) -> Row:
