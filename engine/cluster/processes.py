@@ -79,6 +79,7 @@ class WorkerProcesses:
                 [sys.executable, "-c", _CODE],
                 stdin=subprocess.PIPE,
                 env=environment,
+                cwd=spec.folder if os.path.isdir(spec.folder) else None,
                 start_new_session=True,  # an interrupt of a cell, or Ctrl-C, is for this process alone
             )
             for _ in range(spec.workers)

@@ -53,6 +53,9 @@ class Driver:
     ) -> None:
         self._launcher, self._workers, self._config, self._host = launcher, workers, config, host
         self._start_timeout_s, self._cancel_timeout_s = start_timeout_s, cancel_timeout_s
+        self._folder = ""  # of all epochs: the program may change its folder later
+        with suppress(FileNotFoundError):  # the folder of this process was deleted
+            self._folder = os.getcwd()
         self._token = secrets.token_bytes(TOKEN_BYTES)
         self._server: asyncio.Server | None = None
         self._port = 0
@@ -118,7 +121,7 @@ class Driver:
         self._number += 1
         epoch = self._epoch = Epoch(self._number, self._workers, self._over)
         spec = WorkerSpec(
-            self._host, self._port, self._token, epoch.number, self._workers, os.getcwd(), self._work
+            self._host, self._port, self._token, epoch.number, self._workers, self._folder, self._work
         )
         epoch.launched = self._launcher.launch(spec, _from_any_thread(epoch.lost))
         try:

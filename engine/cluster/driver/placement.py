@@ -32,8 +32,9 @@ class WorkerSpec:
     """A specification is everything that a worker receives at its start. The launcher pickles it.
 
     ``token`` authenticates it to the driver and to other workers. ``epoch`` counts how often workers were
-    started for this job. ``folder`` is the working folder of the driver, so that relative paths mean the
-    same. ``work`` is a `JobSpec`, encoded by `graphs.packed`.
+    started for this job. ``folder`` is the working folder of the driver when the job was created, so that
+    relative paths mean the same; it is empty if that folder was deleted. ``work`` is a `JobSpec`, encoded by
+    `graphs.packed`.
     """
 
     host: str

@@ -281,6 +281,22 @@ def test_more_workers_than_slots_are_refused(tmp_path: Path) -> None:
         job.start()
 
 
+def test_workers_run_in_the_folder_in_which_their_job_was_created(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """New workers, after others were lost, used to run where the program was by then."""
+    monkeypatch.chdir(tmp_path)
+    launcher = ByHand()
+    job = ClusterJob(launcher, words(tmp_path, 10), config(tmp_path), workers=1, start_timeout_s=0.2)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    elsewhere.rmdir()
+    with pytest.raises(WorkersNotStartedError, match="0 of 1 workers"):
+        job.start()
+    assert [spec.folder for spec in launcher.specs] == [str(tmp_path)]
+
+
 def test_a_job_of_processes_does_not_speak_of_spark(tmp_path: Path) -> None:
     graph = words(tmp_path, 10)
     with pytest.raises(NotEnoughSlotsError, match=r"ask for 64 at most \(each hosts several subtasks\)$"):

@@ -54,7 +54,7 @@ def test_a_worker_that_is_stuck_ends_when_its_driver_is_gone() -> None:
 
 def test_an_interrupt_of_the_driver_does_not_reach_its_workers() -> None:
     """A terminal, and the interrupt of a kernel, send it to all processes of the driver's group."""
-    spec: Any = SimpleNamespace(workers=1)
+    spec: Any = SimpleNamespace(workers=1, folder="")
     ended = threading.Event()
     [process] = WorkerProcesses(spec, lambda _: ended.set())._processes
     try:
@@ -123,6 +123,19 @@ def test_a_job_that_was_not_closed_leaves_no_thread(tmp_path: Path) -> None:
     gc.collect()
     thread.join(timeout=20)
     assert not thread.is_alive()
+
+
+def test_a_worker_starts_although_the_folder_of_the_program_was_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    job = ProcessJob(words(tmp_path, 10), config(tmp_path), workers=1)
+    deleted = tmp_path / "deleted"
+    deleted.mkdir()
+    monkeypatch.chdir(deleted)
+    deleted.rmdir()
+    with job:
+        job.wait(timeout_s=20)
 
 
 def reads(row: Row) -> Row:
