@@ -46,6 +46,43 @@ def settings_of(world: SimulatedPravega) -> GroupSettings:
     )
 
 
+class Panic(BaseException):
+    """What an extension in Rust raises."""
+
+
+@pytest.mark.parametrize("make", FORMS)
+@pytest.mark.parametrize("error", [Panic, SystemExit])
+@pytest.mark.pravega_seeds("0")
+def test_a_read_that_fails_with_an_odd_error_restarts_the_job(
+    pravega_simulation: SimulatedPravega,
+    make: Make,
+    error: type[BaseException],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The reader used to wait for the next read, which never came."""
+    world, reads, right = pravega_simulation, count(), AsyncReader.read_batch
+
+    async def read_batch(self: AsyncReader, *args: Any, **options: Any) -> BatchRead:
+        if next(reads) == 3:
+            raise error("boom")
+        return await right(self, *args, **options)
+
+    monkeypatch.setattr(AsyncReader, "read_batch", read_batch)
+
+    async def story() -> None:
+        async with world.client() as client:
+            into, out = await streams(client, 2)
+            await write(into, numbered(0, 40))
+            job = job_of(world, copying(config_of(world), make(settings_of(world))))
+            await job.start()
+            await until(out, 40)
+            rows = await read(out)
+            await job.cancel()
+            assert sorted(row["n"] for row in rows) == list(range(40))
+
+    world.run(story())
+
+
 @pytest.mark.parametrize("make", FORMS)
 @pytest.mark.pravega_seeds(3)
 def test_failures_and_scales_lose_and_double_nothing(

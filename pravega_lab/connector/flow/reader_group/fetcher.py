@@ -17,9 +17,10 @@ from pravega_lab.client.reader_group.event_reader import AsyncReader
 from pravega_lab.client.reader_group.values import Position
 from pravega_lab.connector.flow.reader_group.settings import GroupSettings
 from pravega_lab.connector.flow.reader_group.window_watermarks import WindowWatermarks
+from pravega_lab.engine.flow.cancelling import is_failure
 from pravega_lab.engine.flow.elements import Watermark
 from pravega_lab.errors import TruncatedDataError
-from pravega_lab.portable.waiting import gather, is_being_cancelled
+from pravega_lab.portable.waiting import gather
 
 AHEAD = 2  # most reads that wait for the subtask
 LEAVE_S = 2.0  # time limit for leaving the group in order; a reset follows in any case
@@ -65,8 +66,8 @@ class GroupFetcher:
             while not is_over:
                 await self._wait_for_room()
                 is_over = await self._fetch()
-        except (Exception, asyncio.CancelledError) as error:
-            if is_being_cancelled():
+        except BaseException as error:
+            if not is_failure(error):
                 raise
             self._error = error
             self._news.set()
