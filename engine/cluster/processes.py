@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import pickle
+import select
 import signal
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from .cluster_job import ClusterJob
 from .driver.placement import WorkerSpec
 
 END_S = 5.0
+PARENT_S = 2.0
 _MOST = 64
 _CODE = "from pravega_lab.engine.cluster.processes import main; main()"
 
@@ -124,18 +126,20 @@ def main() -> None:
     pipe = os.dup(sys.stdin.fileno())
     with open(os.devnull) as nothing:  # a user's function that reads standard input would wait for ever
         os.dup2(nothing.fileno(), sys.stdin.fileno())
-    threading.Thread(target=_end_with_the_driver, args=(pipe,), daemon=True).start()
+    threading.Thread(target=_end_with_the_driver, args=(pipe, os.getppid()), daemon=True).start()
     try:
         run_worker(spec, index)
     except JobCancelledError as error:
         sys.exit(str(error))
 
 
-def _end_with_the_driver(pipe: int) -> None:
+def _end_with_the_driver(pipe: int, driver: int) -> None:
     """End this process when the driver is gone, also if a user's function is stuck.
 
-    A worker that is not stuck has ended by itself before.
+    A worker that is not stuck has ended by itself before, unless the driver was killed and had forked: then
+    its child keeps the pipe and the connections of the workers open.
     """
-    os.read(pipe, 1)
+    while os.getppid() == driver and not select.select([pipe], [], [], PARENT_S)[0]:
+        pass
     time.sleep(END_S)
     os._exit(1)

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -31,7 +32,7 @@ def stuck(spec, index):
     print(spec, index, flush=True)
     time.sleep(1000)
 
-processes.END_S, worker.run_worker = 0.1, stuck
+processes.END_S, processes.PARENT_S, worker.run_worker = 0.1, 0.1, stuck
 processes.main()
 """
 
@@ -50,6 +51,30 @@ def test_a_worker_that_is_stuck_ends_when_its_driver_is_gone() -> None:
             assert process.wait(timeout=30) == 1
         finally:
             process.kill()
+
+
+DRIVER = f"""
+import os, pickle, subprocess, sys, time
+worker = subprocess.Popen([sys.executable, "-c", {STUCK!r}], stdin=subprocess.PIPE)
+worker.stdin.write(pickle.dumps(("spec", 3)))
+worker.stdin.flush()
+if os.fork() == 0:
+    os.close(1)
+    time.sleep(30)
+    os._exit(0)
+time.sleep(1000)
+"""
+
+
+def test_a_worker_ends_when_its_driver_is_killed_and_had_forked() -> None:
+    """The child has the pipe and the connections of the driver, which used to keep the worker running."""
+    with subprocess.Popen([sys.executable, "-c", DRIVER], stdout=subprocess.PIPE) as driver:
+        assert driver.stdout is not None
+        assert driver.stdout.readline() == b"spec 3\n"
+        driver.kill()
+        killed_s = time.monotonic()
+        assert driver.stdout.read() == b""  # the worker has ended
+        assert time.monotonic() - killed_s < 20
 
 
 def test_an_interrupt_of_the_driver_does_not_reach_its_workers() -> None:
