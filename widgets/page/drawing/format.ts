@@ -35,11 +35,12 @@ function colons(s: number): string {
   return h ? `${h}:${String(m).padStart(2, "0")}:${rest} h` : `${m}:${rest} min`;
 }
 
-/** Return the clock time of a moment, or "" in a simulated run, whose time starts at 0. */
-export function wallTime(ms: number): string {
+/** Return the clock time of a moment, with its date unless it is today; "" in a simulated run, whose time starts at 0. */
+export function wallTime(ms: number, today = new Date()): string {
   if (ms < 1e11) return "";
   const d = new Date(ms);
-  return `${d.toTimeString().slice(0, 8)}.${String(Math.floor(ms % 1000)).padStart(3, "0")}`;
+  const date = d.toDateString() === today.toDateString() ? "" : `${d.toLocaleDateString("sv")} `; // 2026-11-28
+  return `${date}${d.toTimeString().slice(0, 8)}.${String(Math.floor(ms % 1000)).padStart(3, "0")}`;
 }
 
 /** Return a moment of the clock (s) to compare rows with: rows carry seconds in fewer digits. */
