@@ -3,7 +3,8 @@ query.
 
 Clocks of different machines differ. Two observers of one state log saw the same entries, each within a
 stated time after it was written. So the difference of their clocks lies in the intersection of as many
-intervals. Everything else is assumed to have the same clock, and the result says that this is uncertain.
+intervals. Where a clock was set, the difference is another one from the next entry on. Everything else is
+assumed to have the same clock, and the result says that this is uncertain.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from heapq import merge as merge_sorted
+from math import inf
 from operator import attrgetter
 from statistics import median
 from typing import Any, TypeAlias
@@ -35,7 +37,9 @@ REFERENCE = "its clock is the one of all"
 ASSUMED = "taken as the same clock: nothing in them tells how far theirs are apart"
 _Log: TypeAlias = tuple[str, str]  # a group, and its id: another group may have the name later
 _Place: TypeAlias = tuple[_Log, int]  # offset in a log
-_Seen: TypeAlias = tuple[int, int | None]  # when, and how much earlier it may have been
+_Seen: TypeAlias = tuple[int, int | None, int]  # when, how much earlier it may have been, and seq
+_Both: TypeAlias = tuple[_Seen, _Seen]  # one entry as the first journal and another one saw it
+SET_MS = 1_000  # clocks do not drift so far between two entries: one was set
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,8 @@ def merge(journals: Sequence[Journal], *, clocks: Mapping[str, tuple[int, int]] 
 
     What several journals have is in the recording once: an entry of a group's log, a fact of a stream (when
     the first of them saw it), and every observation that is the same, as in two recordings of one observer. A
-    `SourceMerged` for each journal says how its clock was moved, and how uncertain that is.
+    `SourceMerged` for each journal says how its clock was moved, and how uncertain that is. There is another
+    one where a clock was set.
 
     Args:
         clocks: For the ``source`` of a journal: ms to add to its times, and by how much that may be wrong.
@@ -74,19 +79,15 @@ def merge(journals: Sequence[Journal], *, clocks: Mapping[str, tuple[int, int]] 
     contents = [journal.since() for journal in journals]
     logs = [list(_placed(part)) for part in contents]
     entries = [_entries(log) for log in logs]
-    found = [_clock(n, journal.source, entries, clocks or {}) for n, journal in enumerate(journals)]
-    moved = [_moved(part, clock) for part, clock in zip(_logs_once(logs), found, strict=True)]
+    found = [_clocks(n, journal.source, entries, clocks or {}) for n, journal in enumerate(journals)]
+    parts = zip(journals, _logs_once(logs), found, strict=True)
+    moved = [_moved(journal.source, part, of) for journal, part, of in parts]
     merged = Journal(" + ".join(journal.source for journal in journals), capacity=2**62, live=False)
     start_ms = min((o.time_ms for part in moved for _, o in part), default=0)
-    for journal, clock in zip(journals, found, strict=True):
-        merged.append(
-            SourceMerged(
-                time_ms=start_ms, source=journal.source, moved_ms=clock.moved_ms,
-                uncertain_ms=clock.uncertain_ms, how=clock.how,
-            )
-        )  # fmt: skip
+    merged.extend(_said(start_ms, j.source, of[0][1]) for j, of in zip(journals, found, strict=True))
     merged.extend(_facts_once(moved))
-    untils = [j.until_ms + c.moved_ms for j, c in zip(journals, found, strict=True) if j.until_ms is not None]
+    lasts = [of[-1][1] for of in found]
+    untils = [j.until_ms + c.moved_ms for j, c in zip(journals, lasts, strict=True) if j.until_ms is not None]
     merged.until_ms = max(untils, default=None)
     merged.adopt(_gap(journals))
     return merged
@@ -101,32 +102,60 @@ def _gap(journals: Iterable[Journal]) -> Gap:
 # ---- clocks --------------------------------------------------------------------------------------
 
 
-def _clock(
+def _clocks(
     n: int, source: str, entries: Sequence[dict[_Place, _Seen]], given: Mapping[str, tuple[int, int]]
-) -> Clock:
+) -> list[tuple[int, Clock]]:
+    """Return the clocks of a journal, each with the ``seq`` from which on it holds."""
     if source in given:
-        return Clock(*given[source], GIVEN)
+        return [(0, Clock(*given[source], GIVEN))]
     if n == 0:
-        return Clock(0, 0, REFERENCE)
+        return [(0, Clock(0, 0, REFERENCE))]
     ours, theirs = entries[0], entries[n]
     shared = [(ours[place], theirs[place]) for place in theirs if place in ours]
-    return _from_shared(shared) if shared else Clock(0, None, ASSUMED)
+    if not shared:
+        return [(0, Clock(0, None, ASSUMED))]
+    return [(part[0][1][2], _from_shared(part)) for part in _between_settings(shared)]
 
 
-def _from_shared(shared: Sequence[tuple[_Seen, _Seen]]) -> Clock:
+def _between_settings(shared: Sequence[_Both]) -> list[list[_Both]]:
+    """Split the entries, in the order of the other journal, where one of the clocks was set."""
+    parts: list[list[_Both]] = [[]]
+    low, high = -inf, inf
+    for both in shared:
+        (seen, uncertain, _), (other, late, _) = both
+        least = -inf if uncertain is None else seen - uncertain - other
+        most = inf if late is None else seen - other + late
+        if least - high > SET_MS or low - most > SET_MS:
+            parts.append([])
+            low, high = -inf, inf
+        if max(low, least) <= min(high, most):  # else a clock drifts
+            low, high = max(low, least), min(high, most)
+        parts[-1].append(both)
+    return parts
+
+
+def _said(time_ms: int, source: str, clock: Clock) -> SourceMerged:
+    return SourceMerged(
+        time_ms=time_ms, source=source, moved_ms=clock.moved_ms, uncertain_ms=clock.uncertain_ms,
+        how=clock.how,
+    )  # fmt: skip
+
+
+def _from_shared(shared: Sequence[_Both]) -> Clock:
     """Return a clock from entries that both saw: each was written within [seen - uncertain, seen] of
     either clock.
     """
     how = f"from {len(shared):,} entries of a state log that both saw"
-    lows = [seen - uncertain - other for (seen, uncertain), (other, _) in shared if uncertain is not None]
-    highs = [seen - other + uncertain for (seen, _), (other, uncertain) in shared if uncertain is not None]
+    lows = [seen - uncertain - other for (seen, uncertain, _), (other, *_) in shared if uncertain is not None]
+    highs = [seen - other + late for (seen, *_), (other, late, _) in shared if late is not None]
     if lows and highs and max(lows) <= min(highs):
         low, high = max(lows), min(highs)
         return Clock((low + high) // 2, (high - low + 1) // 2, how)
-    apart = [seen - other for (seen, _), (other, _) in shared]
-    if lows and highs:  # they contradict each other: a clock drifted, or was set
-        return Clock(round(median(apart)), (max(apart) - min(apart) + 1) // 2, f"{how}; the clocks drift")
-    return Clock(round(median(apart)), None, f"{how}, none of them as it was written")
+    moved_ms = round(median(ours[0] - theirs[0] for ours, theirs in shared))
+    if lows and highs:  # they contradict each other
+        uncertain_ms = max(max(highs) - moved_ms, moved_ms - min(lows))
+        return Clock(moved_ms, uncertain_ms, f"{how}; the clocks drift")
+    return Clock(moved_ms, None, f"{how}, none of them as it was written")
 
 
 def _entries(log: Iterable[tuple[_Place | None, Observation]]) -> dict[_Place, _Seen]:
@@ -134,7 +163,7 @@ def _entries(log: Iterable[tuple[_Place | None, Observation]]) -> dict[_Place, _
     found: dict[_Place, _Seen] = {}
     for place, observation in log:
         if place is not None and isinstance(observation, GroupUpdated):
-            found.setdefault(place, (observation.time_ms, observation.uncertain_ms))
+            found.setdefault(place, (observation.time_ms, observation.uncertain_ms, observation.seq))
     return found
 
 
@@ -190,12 +219,20 @@ def _spans(log: Iterable[tuple[_Place | None, Observation]]) -> dict[_Log, tuple
     return found
 
 
-def _moved(observations: Iterable[Observation], clock: Clock) -> list[tuple[int, Observation]]:
+def _moved(
+    source: str, observations: Iterable[Observation], clocks: Sequence[tuple[int, Clock]]
+) -> list[tuple[int, Observation]]:
     """Move the times to the one clock. A late report of the past stays where it was, so the order holds."""
     found: list[tuple[int, Observation]] = []
+    (_, clock), *later = clocks
     for o in observations:
+        was_set = False
+        while later and o.seq >= later[0][0]:
+            (_, clock), was_set = later.pop(0), True
         time_ms = o.time_ms + clock.moved_ms
         at_ms = max(time_ms, found[-1][0]) if found else time_ms
+        if was_set:
+            found.append((at_ms, _said(time_ms, source, clock)))
         found.append((at_ms, replace(o, time_ms=time_ms) if clock.moved_ms else o))
     return found
 

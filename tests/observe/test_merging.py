@@ -162,6 +162,29 @@ def test_clocks_that_contradict_themselves_are_said_to_drift() -> None:
     assert "the clocks drift" in other.how
     assert other.uncertain_ms is not None
     assert other.uncertain_ms > 2
+    apart_ms = [o.time_ms // 50 for o in here.since()]
+    assert max(abs(other.moved_ms + ms) for ms in apart_ms) <= other.uncertain_ms
+
+
+@pytest.mark.parametrize("set_ms", [3_600_000, -3_600_000])
+def test_a_clock_that_was_set_and_set_back_is_followed(set_ms: int) -> None:
+    def watched(source: str, first: int = 0, last: int = 0) -> Journal:
+        """The clock is set from entry ``first`` until ``last``; after each entry there is a note."""
+        tracker, found = GroupTracker(GROUP), list[Observation]()
+        for n, entry in enumerate(LOG):
+            now_ms = 10_000_000 + 1_000 * n + (set_ms if first <= n < last else 0)
+            found += tracker.take(read_entry(entry.data), entry.end, now_ms=now_ms, uncertain_ms=4)
+            found.append(Note(time_ms=now_ms, text=str(n), source=source))
+        return journal_of(source, found)
+
+    third = len(LOG) // 3
+    merged = merge([watched("right"), watched("set", third, 2 * third)])
+    notes = [(o.time_ms, int(o.text)) for o in merged.since() if isinstance(o, Note)]
+    assert notes == sorted([(10_000_000 + 1_000 * n, n) for n in range(len(LOG))] * 2)
+    said = [(o.moved_ms, o.uncertain_ms) for o in clocks(merged) if o.source == "set"]
+    assert said == [(0, 4), (-set_ms, 4), (0, 4)]
+    began = [o.time_ms for o in clocks(merged) if o.source == "set"][1:]
+    assert began == [10_000_000 + 1_000 * third, 10_000_000 + 2_000 * third]
 
 
 def test_what_was_told_late_keeps_its_place() -> None:
