@@ -102,6 +102,10 @@ export function placeBars({ left, right }: Layout, all: readonly number[]): Bar[
   return shown.map((c, k) => ({ c, x: left + w * k, w }));
 }
 
+/** Return how far apart the numbers of checkpoints are below bars `w` wide, so that `widest` has room. */
+export const numbersApart = (w: number, widest: number): number =>
+  [1, 5, 10, 20, 50].find((n) => n * w >= widest) ?? 100;
+
 /** Return the parts that have a row: in the order of rows, or if there are too many, the last to pass. */
 export function partsShown(model: CheckpointModel, c: number, only: string, t: number): [parts: number[], all: number] {
   const mine = model.partsOf(c).filter((part) => model.rowName(part).toLowerCase().includes(only.toLowerCase()));

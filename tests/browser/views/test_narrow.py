@@ -13,13 +13,13 @@ import pytest
 
 from pravega_lab.observe import Journal
 from pravega_lab.observe.journal.observations import Trouble
-from pravega_lab.widgets import LedgerView, ReaderBoard, show
+from pravega_lab.widgets import CheckpointTimeline, LedgerView, ReaderBoard, show
 from pravega_lab.widgets.live.view import STILL
 from tests.browser.axe import violations
 from tests.browser.narrow import CLIPPED, CUT, OUTSIDE, OVERLAPPING, RECORD
 from tests.browser.page import SHARED, WAIT_MS, Errors, canvas, seek, settle, view, wait_painted
-from tests.observe.examples import killed_query, splitting_story
-from tests.observe.group.examples import busy_group, large_group
+from tests.observe.examples import Story, killed_query, segment, splitting_story
+from tests.observe.group.examples import GroupStory, automatic, busy_group, large_group
 from tests.observe.job.examples import both_systems, whole_run
 from tests.observe.ledger.examples import judged_run
 
@@ -33,10 +33,27 @@ def a_stream_and_a_query() -> Journal:
     return journal
 
 
+def hours_of_checkpoints() -> Journal:
+    """A group whose first checkpoint is late, and that has had more than a thousand at the end."""
+    story = Story()
+    story.begin(1)
+    group = GroupStory(story)
+    group.join("one")
+    group.acquire("one", segment(0, 0))
+    group.at(1_000, lambda low, high: 10 * (high - low))
+    for n in range(1_200):
+        story.now_ms += 2_000
+        group.ask(automatic(n))
+        story.now_ms += 400
+        group.passed(automatic(n), "one")
+    return story.journal
+
+
 THINGS: dict[str, Callable[[], Any]] = {
     "stream and query": a_stream_and_a_query,
     "group": lambda: busy_group().journal,
     "large group": lambda: large_group().journal,
+    "hours": hours_of_checkpoints,
     "job": whole_run,
     "job and group": both_systems,
     "ledger": lambda: LedgerView(judged_run()),
@@ -49,7 +66,7 @@ NAMES = {
     "job": ["subtask", "stored state", "largest part"],
 }
 #: What is painted, where the name of an operator is too long.
-PAINTED = {"job and group": ["aggregate 1/2", "aggregate 2/2"]}
+PAINTED = {"job and group": ["aggregate 1/2", "aggregate 2/2"], "hours": ["1180", "1190"]}
 
 
 @pytest.fixture(params=THINGS)
@@ -87,6 +104,21 @@ def test_nothing_is_cut_and_nothing_inaccessible(narrow: tuple[str, Any]) -> Non
         page.emulate_media(color_scheme=scheme)
         settle(page)
         assert violations(page) == []
+
+
+def test_a_timeline_before_its_first_checkpoint_says_that_there_is_none_yet(
+    browser: Any, tmp_path: Path
+) -> None:
+    page = browser.new_page(viewport={"width": 450, "height": 900})
+    page.add_init_script(f"({RECORD})()")
+    page.goto(show(CheckpointTimeline(hours_of_checkpoints())).export(tmp_path / "page.html").as_uri())
+    wait_painted(page, 0)
+    texts = "() => [...painted.values()].flat().map(([text]) => text)"
+    assert "No checkpoint yet at this time." not in page.evaluate(texts)
+    seek(page, 500)
+    assert "No checkpoint yet at this time." in page.evaluate(texts)
+    assert page.evaluate(CUT) == []
+    page.close()
 
 
 def test_a_view_in_trouble_says_why_it_is_not_live(

@@ -221,6 +221,13 @@ test("of many checkpoints the newest sixty have bars, and few bars are not wide"
   assert.deepEqual([layout.isTurned(11), layout.isTurned(12)], [false, true]);
 });
 
+test("numbers below narrow bars are so far apart that they have room", () => {
+  assert.equal(layout.numbersApart(16, 12), 1);
+  assert.equal(layout.numbersApart(16, 18), 5); // 100 and more, in a whole pane
+  assert.equal(layout.numbersApart(5, 24), 5);
+  assert.equal(layout.numbersApart(5, 30), 10); // 10,000 and more, in a narrow one
+});
+
 test("of many parts those that pass last have rows", () => {
   const model = new CheckpointModel();
   const many = Array.from({ length: 100 }, (_, i) => i);

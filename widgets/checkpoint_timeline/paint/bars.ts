@@ -3,7 +3,7 @@ import { VERMILION } from "../../page/drawing/colours.ts";
 import { seconds } from "../../page/drawing/format.ts";
 import { type Fill, hatch } from "../../page/drawing/patterns.ts";
 import { firstFit } from "../../page/drawing/text.ts";
-import { type Bar, brief, isTurned, nice, placeBars, TOP } from "../layout.ts";
+import { type Bar, brief, isTurned, nice, numbersApart, placeBars, TOP } from "../layout.ts";
 import { spent, stateAt, wordAt } from "../moment.ts";
 import { blue, type Scene } from "./scene.ts";
 
@@ -26,6 +26,9 @@ export function paintBars(scene: Scene): void {
   const y = (v: number) => l.bars.bottom - (v / most) * (l.bars.bottom - l.bars.top - 6 * s);
   paintDurations(scene, most, y);
   const turned = isTurned(scene.all.length);
+  ctx.font = b.font(9.5, "700");
+  const largest = Math.max(...state.bars.map(({ c }) => model.col.number[c]));
+  const apart = numbersApart(state.bars[0].w, ctx.measureText(String(largest)).width + 2 * s);
   for (const bar of state.bars) {
     const { c, x, w } = bar;
     paintBar(scene, bar, y(spent(model, c, t)));
@@ -33,7 +36,7 @@ export function paintBars(scene: Scene): void {
     ctx.font = b.font(9.5, c === picked ? "700" : "");
     ctx.textAlign = "center";
     const number = model.col.number[c];
-    if (w > 14 * s || number % 5 === 0) ctx.fillText(number ? String(number) : "–", x + w / 2, l.bars.bottom + 7 * s);
+    if (number % apart === 0) ctx.fillText(number ? String(number) : "–", x + w / 2, l.bars.bottom + 7 * s);
     if (turned) paintTurned(scene, bar);
     else paintWord(scene, bar);
     if (c === picked || model.isMine(b.clock.hover, c)) outline(scene, bar);

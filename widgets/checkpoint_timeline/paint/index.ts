@@ -21,7 +21,7 @@ export function painter(model: CheckpointModel, state: State): (ctx: Context, b:
     state.cut = null;
     if (picked === undefined) {
       [state.bars, state.rows] = [[], []];
-      return paintEmpty(ctx, b, l);
+      return paintEmpty(ctx, b, l, known(model, Number.POSITIVE_INFINITY).length > 0);
     }
     const scene = { ctx, b, model, state, l, t: state.t, all, picked };
     paintBars(scene);
@@ -30,8 +30,14 @@ export function painter(model: CheckpointModel, state: State): (ctx: Context, b:
   };
 }
 
-function paintEmpty(ctx: Context, b: Box, l: Layout): void {
+function paintEmpty(ctx: Context, b: Box, l: Layout, later: boolean): void {
   ctx.fillStyle = b.theme.line;
   ctx.fillRect(l.left, l.bars.bottom, l.right - l.left, 1);
   ctx.fillRect(l.left, l.bars.top, 1, l.bars.bottom - l.bars.top);
+  if (!later) return; // the view is empty, and says so over the picture
+  ctx.fillStyle = b.theme.text;
+  ctx.font = b.font();
+  ctx.textAlign = "left";
+  ctx.textBaseline = "middle";
+  ctx.fillText("No checkpoint yet at this time.", l.left + 8 * b.scale, (l.bars.top + l.bars.bottom) / 2);
 }
