@@ -38,7 +38,7 @@ globalThis.pravegaLabStart = async (place) => {
     const heard = [];
     const model = {
       get: (name) => (name === "_settings" ? { ...settings, clock: `${run} ${number}` } : undefined),
-      on: (name, callback) => heard.push(callback),
+      on: (name, callback) => name === "msg:custom" && heard.push(callback),
       off: (name, callback) => heard.splice(heard.indexOf(callback), 1),
       send: ({ kind }) => kind === "hello" && heard.forEach((f) => f(payload, payload.buffers.map(bytes))),
     };

@@ -42,6 +42,12 @@ def page(new_notebook: Any, errors: Errors) -> Iterator[Any]:
         yield page
 
 
+def said(page: Any, n: int) -> str:
+    """What a view shows in place of its state; "none" while that is right."""
+    style = "(badge) => getComputedStyle(badge, '::after').content"
+    return str(view(page, n).locator(".plab-badge").evaluate(style))
+
+
 def wait_shows(page: Any, n: int, seq: int) -> None:
     page.wait_for_function(
         "([n, seq]) => document.querySelectorAll('.plab')[n].dataset.seq === String(seq)",
@@ -60,6 +66,7 @@ def test_each_view_shows_the_last_observation_of_its_journal(page: Any) -> None:
 def test_a_live_view_catches_up_with_what_is_added(page: Any) -> None:
     run_cell(page, MEASURE)
     wait_shows(page, LIVE, int(last_output(page)))
+    assert said(page, LIVE) == "none"
 
 
 def test_a_restart_leaves_the_last_picture_and_a_new_run_catches_up(page: Any) -> None:
@@ -68,6 +75,7 @@ def test_a_restart_leaves_the_last_picture_and_a_new_run_catches_up(page: Any) -
     for n in (MAP, TIMELINE, LIVE):
         assert colours(page, n) >= 20
     screenshot(page, "restarted")
+    assert [said(page, n) for n in (MAP, LIVE)] == ["none", '"✕ not live: the kernel was restarted"']
     page.evaluate(  # the cells that were added by the tests measure what is gone
         "() => { const { model } = window.jupyterapp.shell.currentWidget.content;"
         " model.sharedModel.deleteCellRange(2, model.cells.length); }"

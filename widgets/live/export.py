@@ -48,7 +48,7 @@ for (const el of document.querySelectorAll(".view")) {
   const heard = [];
   const model = {
     get: (name) => (name === "_settings" ? settings : undefined),
-    on: (name, callback) => heard.push(callback),
+    on: (name, callback) => name === "msg:custom" && heard.push(callback),
     off: (name, callback) => heard.splice(heard.indexOf(callback), 1),
     send: ({ kind }) => kind === "hello" && heard.forEach((f) => f(payload, payload.buffers.map(bytes))),
   };

@@ -63,6 +63,8 @@ export class Frame {
       this.#teller.tell();
     });
     this.#teller = new Teller(this.clock, this.member, this.voice);
+    // The kernel was restarted; and back, where the page finds its kernel again.
+    model.on("comm_live_update", () => this.parts.root.classList.toggle("plab-gone"));
   }
 
   readonly on: Listen = (target, type, handler, options = {}) =>

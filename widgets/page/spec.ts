@@ -20,6 +20,7 @@ export interface Settings {
 export interface Model {
   get(name: "_settings"): Settings | undefined;
   on(name: "msg:custom", callback: (content: never, buffers: never) => void): void;
+  on(name: "comm_live_update", callback: () => void): void;
   off(name: "msg:custom", callback: (content: never, buffers: never) => void): void;
   send(content: Record<string, unknown>): void;
   widget_manager?: { get_model(id: string): Promise<Model> };

@@ -233,8 +233,8 @@ test("numbers, sizes and times in words", () => {
   assert.deepEqual([1500, 65_000, 150_000, 3_725_000].map(seconds), ["1.50 s", "65.0 s", "2:30 min", "1:02:05 h"]);
   assert.equal(wallTime(5000), "");
   const [evening, morning] = [new Date(2026, 10, 28, 23, 59, 58, 7), new Date(2026, 10, 29, 0, 0, 2)];
-  assert.equal(wallTime(evening.getTime(), evening), "23:59:58.007");
-  assert.equal(wallTime(evening.getTime(), morning), "2026-11-28 23:59:58.007"); // the lab was open at midnight
+  assert.equal(wallTime(evening.getTime(), String(evening)), "23:59:58.007");
+  assert.equal(wallTime(evening.getTime(), String(morning)), "2026-11-28 23:59:58.007"); // the lab was open at midnight
 });
 
 test("colours mix, and ink is readable on both ends", () => {

@@ -36,10 +36,10 @@ function colons(s: number): string {
 }
 
 /** Return the clock time of a moment, with its date unless it is today; "" in a simulated run, whose time starts at 0. */
-export function wallTime(ms: number, today = new Date()): string {
+export function wallTime(ms: number, today = Date()): string {
   if (ms < 1e11) return "";
   const d = new Date(ms);
-  const date = d.toDateString() === today.toDateString() ? "" : `${d.toLocaleDateString("sv")} `; // 2026-11-28
+  const date = today.startsWith(d.toDateString()) ? "" : `${d.toLocaleDateString("sv")} `; // 2026-11-28
   return `${date}${d.toTimeString().slice(0, 8)}.${String(Math.floor(ms % 1000)).padStart(3, "0")}`;
 }
 
