@@ -28,11 +28,15 @@ SOURCES = (SOURCE, SOURCE.parents[1] / "session" / "LocalCheckpoints.java")
 _JAVA_VERSION = 8  # of the class files; Janino writes no later one
 
 
+def cache_folder() -> Path:
+    """Return the folder of this package among the caches of the user."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pravega-lab"
+
+
 def jar_path(spark_version: str) -> Path:
     """Return where the jar for a version of Spark is kept."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in SOURCES)).hexdigest()[:16]
-    return cache / "pravega-lab" / f"catalog-{spark_version}-{digest}.jar"
+    return cache_folder() / f"catalog-{spark_version}-{digest}.jar"
 
 
 def make_jar(jvm: Any, spark_version: str) -> Path:

@@ -8,14 +8,15 @@ is not installed, ``PYTHONPATH``.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 from collections.abc import Iterator, Mapping, MutableMapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from pravega_lab.connector.spark.catalog.jar import CLASS, LOCAL_CHECKPOINTS, SETTING
+from pravega_lab.connector.spark.catalog.jar import CLASS, LOCAL_CHECKPOINTS, SETTING, cache_folder
 from pravega_lab.connector.spark.session.connect import REMOTE_VARIABLE, open_session
 from pravega_lab.connector.spark.session.java import find_java
 from pravega_lab.connector.spark.session.progress import PROGRESS_FILE_VARIABLE, write_progress
@@ -112,11 +113,13 @@ def create_session(
 
     spark = current_session()
     if spark is None:
-        settings = {} if SUBMITTED_VARIABLE in os.environ else _local_settings(memory, fast_workers)
+        is_local = SUBMITTED_VARIABLE not in os.environ
+        settings = _local_settings(memory, fast_workers) if is_local else {}
+        home = home_without_archives(os.environ) if is_local else {}
         builder = SparkSession.builder.appName(app_name)
         for name, value in {**settings, **(conf or {})}.items():
             builder = builder.config(name, value)
-        with _environment(environment or {}):
+        with _environment({**home, **(environment or {})}):
             spark = builder.getOrCreate()
         if os.environ.get(PROGRESS_FILE_VARIABLE):
             write_progress(spark, os.environ[PROGRESS_FILE_VARIABLE])
@@ -147,6 +150,32 @@ def _local_settings(memory: str | None, fast_workers: bool) -> dict[str, str]:
     cores = int(os.environ.get(CORES_VARIABLE) or os.cpu_count() or 2)
     memory = memory or os.environ.get(MEMORY_VARIABLE) or "512m"
     return local_conf(cores=cores, memory=memory, warehouse=warehouse, fast_workers=fast_workers)
+
+
+def home_without_archives(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variable ``SPARK_HOME`` for the JVM: links to the installed pyspark, without its archives.
+
+    Spark's Python processes, of which a first query starts about ten, import pyspark from the archive of the
+    home if it has one. An archive has no compiled files, so that each of them would compile pyspark again.
+
+    Args:
+        environ: The variables of this process. Nothing is returned if they name a home.
+    """
+    import pyspark
+
+    installed = Path(pyspark.__file__).parent
+    if environ.get("SPARK_HOME") or not _installed(installed.parent):
+        return {}
+    home = cache_folder() / f"spark-home-{hashlib.sha256(str(installed).encode()).hexdigest()[:16]}"
+    try:
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for entry in ("bin", "sbin", "jars", "conf", "data"):
+            if (installed / entry).is_dir():
+                with suppress(FileExistsError):  # this process or another one made it before
+                    (home / entry).symlink_to(installed / entry)
+    except OSError:  # a home that cannot be written, or a system without links
+        return {}
+    return {"SPARK_HOME": str(home)}
 
 
 def prepare_environment(environ: MutableMapping[str, str]) -> None:
