@@ -11,7 +11,7 @@ from unittest.mock import Mock
 import pytest
 from pyspark.sql.types import LongType, StringType, StructType
 
-from pravega_lab.client import Client, connect
+from pravega_lab.client import Client, Stream, connect
 from pravega_lab.connector.spark.catalog.commands import answer
 from pravega_lab.connector.spark.data_source import PravegaDataSource
 from pravega_lab.connector.spark.options import CATALOG_TABLE
@@ -186,6 +186,21 @@ def test_a_table_is_still_there_if_the_registry_does_not_answer(ask: Ask) -> Non
     assert f"registry at {uri} does not answer" in said["message"]
     assert ask("table_exists", "t") == {"exists": True}
     assert ask("drop_table", "t") == {}
+
+
+@pytest.mark.parametrize("step", ["seal", "delete"])
+def test_a_table_whose_drop_is_killed_is_dropped_by_the_next(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    create(ask, "id bigint")
+    with monkeypatch.context() as killed:
+        killed.setattr(Stream, step, Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            ask("drop_table", "t")
+    assert ask("load_table", "t")["properties"]["format"] == "raw"
+    assert create(ask, "n int")["error"] == "table_exists"
+    assert ask("drop_table", "t") == {}
+    assert create(ask, "n int")["columns"] == "`n` int"
 
 
 def test_two_statements_that_alter_a_table_at_once_both_count(
