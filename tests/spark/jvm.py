@@ -5,9 +5,7 @@
 
 print them for the variables ``SPARK_SUBMIT_OPTS`` and ``SPARK_HOME``. Besides simple compilation and
 collection the options name an archive of the classes that Spark loads. A small run of Spark makes it once; it
-is kept in ``.cache/spark``. The home has what pyspark's folder has, by links, but no archives of Python.
-Spark's Python processes, of which a query starts about ten, then import pyspark with its compiled files, in
-0.15 s in place of 0.75 s each.
+is kept in ``.cache/spark``. The home has no archives of Python, see `home_without_archives`.
 """
 
 from __future__ import annotations
@@ -37,20 +35,12 @@ def options() -> str:
 
 
 def home() -> Path:
-    """Return a home of Spark without ``python/lib``, made of links to the installed pyspark."""
+    """Return the home of a session that `create_session` starts, for sessions that tests start otherwise."""
     import pyspark
 
-    installed = Path(pyspark.__file__).parent
-    made = CACHE / f"home-{_digest(str(installed), pyspark.__version__)}"
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with (CACHE / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        made.mkdir(exist_ok=True)
-        for entry in ("bin", "jars", "sbin", "data", "licenses"):
-            link = made / entry
-            if not link.is_symlink():
-                link.symlink_to(installed / entry)
-    return made
+    from pravega_lab.connector.spark.session.session import home_without_archives
+
+    return Path(home_without_archives({}).get("SPARK_HOME") or Path(pyspark.__file__).parent)
 
 
 def _digest(*parts: str) -> str:
@@ -66,6 +56,7 @@ def _archive() -> Path:
     java, spark = find_java().home, home()
     release = (java / "release").read_text() if (java / "release").is_file() else ""
     archive = CACHE / f"{_digest(str(java), str(spark), pyspark.__version__, release)}.jsa"
+    CACHE.mkdir(parents=True, exist_ok=True)
     with (CACHE / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not archive.exists():
