@@ -251,6 +251,100 @@ def _messages(*fields: str) -> Any:
     return protobuf_schema(pool.FindMessageTypeByName("m.M"))
 
 
+@pytest.mark.parametrize("codec", ["", GZIP])
+def test_a_running_query_keeps_an_inner_field_that_a_later_message_drops(
+    registry: SchemaRegistry, codec: str
+) -> None:
+    """Events of a version without the inner field were unreadable, for a new query too."""
+
+    def value(number: str, **inner: str) -> dict[str, Any]:
+        return {"id": number, "one": inner, "many": [inner, inner], "named": {"k": inner}}
+
+    def row(number: str, **inner: str | None) -> dict[str, Any]:
+        return {"id": number, "one": inner, "many": [inner, inner], "named": [("k", inner)]}
+
+    chosen = {"codec": codec} if codec else {}
+    registry.create_group("g", "Protobuf", "AllowAny")
+    old = Serializer(registry, "g", _nested("a", "b"), register=True, **chosen)
+    events = [old.serialize(value("1", a="x", b="y"))]
+    running = rows(registry)
+    new = Serializer(registry, "g", _nested("b", "c"), register=True, **chosen)
+    events += [new.serialize(value("2", b="y", c="z")), old.serialize({"id": "3"})]
+    absent: dict[str, Any] = {"id": "3", "one": None, "many": [], "named": []}
+    assert running.parse(binary(*events)).to_pylist() == [
+        row("1", a="x", b="y"),
+        row("2", a=None, b="y"),
+        absent,
+    ]
+    assert rows(registry).parse(binary(*events)).to_pylist() == [
+        row("1", b="y", c=None),
+        row("2", b="y", c="z"),
+        absent,
+    ]
+
+
+def test_columns_of_a_message_that_contains_itself(registry: SchemaRegistry) -> None:
+    from google.protobuf.descriptor_pb2 import DescriptorProto
+
+    registry.create_group("g", "Protobuf")
+    serializer = Serializer(registry, "g", protobuf_schema(DescriptorProto), register=True)
+    event = serializer.serialize({"name": "a"})
+    format_ = rows(registry, pa.schema([("name", pa.string())]))
+    format_.check_reading()
+    assert format_.parse(binary(event)).to_pylist() == [{"name": "a"}]
+
+
+def _nested(*inner: str) -> Any:
+    """Return the schema of a message with messages inside it, alone, in a list and in a map."""
+    from google.protobuf.descriptor_pb2 import FieldDescriptorProto as Field
+    from google.protobuf.descriptor_pb2 import FileDescriptorProto
+    from google.protobuf.descriptor_pool import DescriptorPool
+
+    file = FileDescriptorProto(name="m.proto", package="m", syntax="proto3")
+    one = file.message_type.add(name="One")
+    for name in inner:
+        one.field.add(name=name, number=ord(name), type=Field.TYPE_STRING, label=Field.LABEL_OPTIONAL)
+    message = file.message_type.add(name="M")
+    entry = message.nested_type.add(name="NamedEntry")
+    entry.options.map_entry = True
+    text: dict[str, Any] = {"type": Field.TYPE_STRING, "label": Field.LABEL_OPTIONAL}
+    inside: dict[str, Any] = {"type": Field.TYPE_MESSAGE, "type_name": ".m.One"}
+    entry.field.add(name="key", number=1, **text)
+    entry.field.add(name="value", number=2, label=Field.LABEL_OPTIONAL, **inside)
+    message.field.add(name="id", number=1, **text)
+    message.field.add(name="one", number=2, label=Field.LABEL_OPTIONAL, **inside)
+    message.field.add(name="many", number=3, label=Field.LABEL_REPEATED, **inside)
+    pairs: dict[str, Any] = {"type": Field.TYPE_MESSAGE, "type_name": ".m.M.NamedEntry"}
+    message.field.add(name="named", number=4, label=Field.LABEL_REPEATED, **pairs)
+    pool = DescriptorPool()
+    pool.Add(file)
+    return protobuf_schema(pool.FindMessageTypeByName("m.M"))
+
+
+@pytest.mark.parametrize("codec", ["", GZIP])
+def test_a_running_query_keeps_an_inner_field_that_a_later_json_schema_drops(
+    registry: SchemaRegistry, codec: str
+) -> None:
+    def version(*inner: str) -> Any:
+        one = {"type": "object", "properties": {name: {"type": "string"} for name in inner}}
+        return json_schema(
+            {"type": "object", "properties": {"one": one, "many": {"type": "array", "items": one}}}, "M"
+        )
+
+    def value(**inner: str | None) -> dict[str, Any]:
+        return {"one": inner, "many": [inner, inner]}
+
+    chosen = {"codec": codec} if codec else {}
+    registry.create_group("g", "Json", "AllowAny")
+    old = Serializer(registry, "g", version("a", "b"), register=True, **chosen)
+    events = [old.serialize(value(a="x", b="y"))]
+    running = rows(registry)
+    new = Serializer(registry, "g", version("b", "c"), register=True, **chosen)
+    events.append(new.serialize(value(b="y", c="z")))
+    assert running.parse(binary(*events)).to_pylist() == [value(a="x", b="y"), value(a=None, b="y")]
+    assert rows(registry).parse(binary(*events)).to_pylist() == [value(b="y", c=None), value(b="y", c="z")]
+
+
 def test_bad_events_are_found_and_the_others_keep_their_rows(registry: SchemaRegistry) -> None:
     serializer = Serializer(registry, "g", user(ID, NAME), register=True)
     good = serializer.serialize({"id": 1, "name": "Ann"})

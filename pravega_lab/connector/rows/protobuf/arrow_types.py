@@ -81,31 +81,43 @@ def _value_type(field: Any, above: tuple[str, ...]) -> Any:
     return plain[kind]
 
 
-def check_columns(columns: Any, message: Any, above: str = "") -> None:
+def check_columns(columns: Any, message: Any, above: str = "", *, may_lack: bool = False) -> None:
     """Refuse columns that are no fields of a message, or have another type.
+
+    Args:
+        columns: The fields of an Arrow schema or of a struct.
+        message: The descriptor of the message.
+        above: The path of the struct, with a dot at its end.
+        may_lack: Accept columns that are no fields of the message or of one inside it.
 
     Raises:
         BadInputError: The message names the column, and what was expected and found.
     """
     fields = message.fields_by_name
     for column in columns:
+        if may_lack and column.name not in fields:
+            continue
         if column.name not in fields:
             near = get_close_matches(column.name, list(fields), n=1, cutoff=0.5)
             hint = f"Did you mean '{near[0]}'?" if near else f"It has: {', '.join(fields)}"
             raise BadInputError(
                 f"column '{above}{column.name}' is no field of message '{message.full_name}'. {hint}"
             )
-        _check(f"{above}{column.name}", column.type, fields[column.name])
+        _check(f"{above}{column.name}", column.type, fields[column.name], may_lack)
 
 
-def _check(path: str, kind: Any, field: Any) -> None:
+def _check(path: str, kind: Any, field: Any, may_lack: bool) -> None:
     import pyarrow.types as types
 
     message = field.message_type
+    if may_lack and is_map(field) and types.is_map(kind):
+        pair = [kind.key_field.with_name("key"), kind.item_field.with_name("value")]
+        check_columns(pair, message, f"{path}.", may_lack=True)
+        return
     if message and message.full_name != TIMESTAMP and not is_map(field):
         inner = kind.value_type if types.is_list(kind) and field.is_repeated else kind
         if types.is_list(kind) == field.is_repeated and types.is_struct(inner):
-            check_columns(list(inner), message, f"{path}.")
+            check_columns(list(inner), message, f"{path}.", may_lack=may_lack)
             return
     expected = field_type(field, (field.containing_type.full_name,))
     if not _is_same(kind, expected) and str(kind) not in WIDER.get(str(expected), ()):

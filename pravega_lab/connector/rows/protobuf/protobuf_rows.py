@@ -28,19 +28,25 @@ class ProtobufRows:
         schema: The Arrow schema of the columns, which are fields of the message.
         protobuf_descriptor: The bytes of a ``FileDescriptorSet``.
         protobuf_message: The name of the message, ``package.Message``.
+        may_lack: The message, or one inside it, may lack fields of the columns: they are null.
 
     Raises:
         BadInputError: The descriptor or the message is missing or wrong, or a column is no field of it.
     """
 
     def __init__(
-        self, schema: Any, protobuf_descriptor: bytes | None = None, protobuf_message: str | None = None
+        self,
+        schema: Any,
+        protobuf_descriptor: bytes | None = None,
+        protobuf_message: str | None = None,
+        *,
+        may_lack: bool = False,
     ) -> None:
         import pyarrow as pa
 
         self._schema = pa.schema(list(schema))
         self._class = class_of(protobuf_descriptor, protobuf_message)
-        check_columns(self._schema, self._class.DESCRIPTOR)
+        check_columns(self._schema, self._class.DESCRIPTOR, may_lack=may_lack)
 
     def check_reading(self) -> None:
         """Do nothing: what can be written can be read."""
@@ -60,7 +66,7 @@ class ProtobufRows:
         try:
             messages = list(map(self._class.FromString, events.to_pylist()))
             fields = self._class.DESCRIPTOR.fields_by_name
-            columns = [_column(messages, fields[field.name], field.type) for field in self._schema]
+            columns = [_column(messages, fields.get(field.name), field.type) for field in self._schema]
         except (DecodeError, UnicodeDecodeError, pa.ArrowInvalid, OverflowError) as error:
             name = self._class.DESCRIPTOR.full_name
             raise UnreadableRowError(f"it is no message '{name}': {error}") from None
@@ -105,9 +111,11 @@ def class_of(descriptor: bytes | None, message: str | None) -> Any:
 
 
 def _column(messages: Sequence[Any], field: Any, kind: Any) -> Any:
-    """Return one field of all messages as an Arrow array."""
+    """Return one field of all messages as an Arrow array. It is null if their schema has no such field."""
     import pyarrow as pa
 
+    if field is None:
+        return pa.nulls(len(messages), kind)
     values = list(map(attrgetter(field.name), messages))
     if is_map(field):
         return _map(values, field, kind)
@@ -129,7 +137,7 @@ def _items(values: Sequence[Any], field: Any, kind: Any, present: Sequence[bool]
 
     if field.message_type and field.message_type.full_name != TIMESTAMP:
         inner = field.message_type.fields_by_name
-        children = [_column(values, inner[child.name], child.type) for child in kind]
+        children = [_column(values, inner.get(child.name), child.type) for child in kind]
         mask = None if present is None else pa.array([not one for one in present], pa.bool_())
         return pa.StructArray.from_arrays(children, fields=list(kind), mask=mask)
     if field.message_type:

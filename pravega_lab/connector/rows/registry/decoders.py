@@ -12,7 +12,6 @@ from pravega_lab.connector.rows.avro.schema import NOT_GIVEN, AvroField, AvroTyp
 from pravega_lab.connector.rows.json_rows import JsonRows
 from pravega_lab.connector.rows.parsing import UnreadableRowError
 from pravega_lab.connector.rows.protobuf.protobuf_rows import ProtobufRows
-from pravega_lab.connector.rows.registry.schemas import columns_of
 from pravega_lab.errors import BadInputError
 from pravega_lab.protocol.registry.header import HEADER_BYTES, PROTOCOL
 from pravega_lab.protocol.registry.names import AVRO, JSON, NO_CODEC, PROTOBUF
@@ -35,7 +34,7 @@ class Decoder:
         elif kind == JSON:
             self._rows = JsonRows(known_columns(schema, columns) if latest is None else columns)
         elif kind == PROTOBUF:
-            self._rows = _messages(schema, columns, latest)
+            self._rows = _Messages(message_rows(schema, columns, may_lack=latest is not None))
         else:
             raise BadInputError(f"format 'pravega-registry' has no rows of {schema.format.name}")
 
@@ -133,38 +132,23 @@ def known_columns(schema: SchemaInfo, columns: Any) -> Any:
 
 
 class _Messages:
-    """Rows of messages that may lack columns of later versions."""
+    """Rows of messages, which Java may have compressed."""
 
-    def __init__(self, inner: ProtobufRows, columns: Any) -> None:
-        self._inner, self._columns = inner, columns
+    def __init__(self, inner: ProtobufRows) -> None:
+        self._inner = inner
 
     def parse(self, bodies: Any) -> Any:
         import pyarrow as pa
 
         try:
-            found = self._inner.parse(bodies)
+            return self._inner.parse(bodies)
         except UnreadableRowError:  # or of buffers that Java compressed, so that zeros follow
             stripped = [body.rstrip(b"\0") for body in bodies.to_pylist()]
-            found = self._inner.parse(pa.array(stripped, pa.binary()))
-        arrays = [
-            found.column(field.name)
-            if field.name in found.schema.names
-            else pa.nulls(len(bodies), field.type)
-            for field in self._columns
-        ]
-        return pa.RecordBatch.from_arrays(arrays, schema=self._columns)
+            return self._inner.parse(pa.array(stripped, pa.binary()))
 
 
-def message_rows(schema: SchemaInfo, columns: Any) -> ProtobufRows:
-    return ProtobufRows(columns, schema.data, schema.type)
-
-
-def _messages(schema: SchemaInfo, columns: Any, latest: SchemaInfo | None) -> _Messages:
-    if latest is None:
-        return _Messages(message_rows(schema, columns), columns)
-    names = columns_of(schema).names
-    known = [field for field in columns if field.name in names]
-    return _Messages(message_rows(schema, known), columns)
+def message_rows(schema: SchemaInfo, columns: Any, *, may_lack: bool = False) -> ProtobufRows:
+    return ProtobufRows(columns, schema.data, schema.type, may_lack=may_lack)
 
 
 def _parts(events: Any) -> tuple[Any, Any]:
