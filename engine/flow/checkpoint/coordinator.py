@@ -93,6 +93,7 @@ class CheckpointCoordinator:
         self.store = CompletedStore(config.retain)
         self.pending: dict[int, PendingCheckpoint] = {}
         self.failures = FailureManager(config.tolerable_failures)
+        self.newest_tolerated: BaseException | None = None  # of the failures in `failures.in_a_row`
         self.needs_full = False  # after a restore that does not own its files: share none of them
         self._queue = RequestQueue()
         self._triggering: tuple[Request, CheckpointPlan] | None = None
@@ -512,13 +513,17 @@ class CheckpointCoordinator:
         number = None if pending is None else pending.checkpoint_id
         self._observer.observe(CheckpointFailed(self._now_ms, number, reason.name, str(error)))
         self._effects.append(do.Answer(request, None, error))
-        if self.failures.failed(reason, number, request.kind):
+        before = self.failures.in_a_row
+        is_too_many = self.failures.failed(reason, number, request.kind)
+        if is_too_many:
             most = self.config.tolerable_failures
             excess = CheckpointFailedError(
                 reason, f"More than the {most} tolerable checkpoint failures; the last: {error}"
             )
             excess.__cause__ = error
             self._effects.append(do.FailJob(excess))
+        elif self.failures.in_a_row > before:
+            self.newest_tolerated = error
 
     # -- cleaning ------------------------------------------------------------------------------------------
 

@@ -41,6 +41,11 @@ class FailureManager:
         self._counted: dict[int, None] = {}
         self._last_success = -1
 
+    @property
+    def in_a_row(self) -> int:
+        """Return how many failures were counted since the last success, or since the job restarted."""
+        return len(self._counted)
+
     def failed(self, reason: Reason, checkpoint_id: int | None, kind: CheckpointKind) -> bool:
         """Count a failure, each checkpoint once; return whether the job has to fail now."""
         if reason not in _COUNTED or kind.is_savepoint:

@@ -29,6 +29,7 @@ from ..source.master_hook import MasterHook
 from ..subtask_states import SubtaskState
 from ..task.channels import Wire
 from .executions import Executions
+from .failure_log import FailureLog
 from .hooks import MasterHooks, encode_state
 from .lifecycle import JobLife
 
@@ -59,6 +60,7 @@ class EffectRunner:
         self._coordinator, self._life, self._executions, self._hooks = coordinator, life, executions, hooks
         self._files, self._layout, self._wire, self._now_ms = files, layout, wire, now_ms
         self._fail_job = fail_job
+        self._failures = FailureLog(coordinator.graph.name)
         self._answers: dict[Request, asyncio.Future[CompletedCheckpoint]] = {}
         self._timer: asyncio.TimerHandle | None = None
 
@@ -280,6 +282,8 @@ class EffectRunner:
     def _answer(
         self, request: Request, completed: CompletedCheckpoint | None, failed: BaseException | None
     ) -> None:
+        if failed is not None and failed is self._coordinator.newest_tolerated:
+            self._failures.checkpoint(self._coordinator.failures.in_a_row, failed, self._now_ms())
         stop = self._life.stop
         if stop is not None and request is self._life.stop_request:
             # In the same turn: what fails from now on fails after the savepoint.

@@ -1,7 +1,7 @@
 """Log the failures of a job and its restarts, so that a job that can never work does not fail in silence.
 
 A job restarts without end by default. The traceback of each failure is logged once. A job that fails again
-and again has a line for a restart every ten seconds.
+and again has a line for a restart every ten seconds. So have checkpoints whose failures the job tolerates.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ _log = logging.getLogger(__name__)
 
 
 class FailureLog:
-    """Counts the restarts of one job, and decides which are logged."""
+    """Counts the restarts of one job, and decides which restarts and failed checkpoints are logged."""
 
     def __init__(self, job: str) -> None:
         self._job = job
         self._restarts = 0
         self._known: set[tuple[type[BaseException], object, int]] = set()  # see `_kind_of`
         self._next_ms: int | None = None
+        self._next_checkpoint_ms: int | None = None
 
     def restart(self, what: str, error: BaseException, delay_ms: int, now_ms: int) -> None:
         """Note that ``what`` failed with ``error``, and that it restarts in ``delay_ms``."""
@@ -41,6 +42,20 @@ class FailureLog:
             self._restarts,
             message_of(error),
             exc_info=error if is_new else None,
+        )
+
+    def checkpoint(self, in_a_row: int, error: BaseException, now_ms: int) -> None:
+        """Note that a checkpoint failed with ``error``, the last of so many in a row, and that the job
+        tolerates it.
+        """
+        if self._next_checkpoint_ms is not None and now_ms < self._next_checkpoint_ms:
+            return
+        self._next_checkpoint_ms = now_ms + PERIOD_MS
+        _log.warning(
+            "job %r: a checkpoint failed, and the job continues (%d failed in a row): %s",
+            self._job,
+            in_a_row,
+            message_of(error),
         )
 
 

@@ -19,7 +19,9 @@ from typing import Any, TypeVar
 
 from pravega_lab.errors import BadInputError
 from pravega_lab.portable.waiting import FIRST_COMPLETED, shield, wait
+from pravega_lab.portable.words import plural
 
+from ..cancelling import message_of
 from ..checkpoint import metadata
 from ..checkpoint.handles import CompletedCheckpoint
 from ..checkpoint.storage import IN_PROGRESS
@@ -303,6 +305,12 @@ class Job:
         for pending in master.coordinator.pending.values():
             waits = ", ".join(pending.waits_for()) or "its metadata to be written"
             words.append(f"Checkpoint {pending.checkpoint_id} ({pending.stage.value}) waits for {waits}.")
+        failures, newest = master.coordinator.failures, master.coordinator.newest_tolerated
+        if failures.in_a_row and newest is not None and master.state is JobState.RUNNING:
+            words.append(
+                f"{plural(failures.in_a_row, 'checkpoint')} failed in a row, and the job tolerates "
+                f"{failures.tolerable:,}. The last error: {message_of(newest).rstrip('.')}."
+            )
         target = master.returns_to
         words.append(
             "No checkpoint is complete: after a failure the job would begin again."

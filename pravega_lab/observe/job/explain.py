@@ -9,8 +9,16 @@ from pravega_lab.observe.job.fold import JobHistory
 from pravega_lab.observe.job.observations import split_task
 from pravega_lab.observe.job.rows import ALIGNING, FAILED, WAITING, JobCheckpointRow, TaskPart
 from pravega_lab.observe.job.words import channels_words
-from pravega_lab.portable.words import LISTED_MAX, listed
+from pravega_lab.portable.words import LISTED_MAX, listed, plural
 
+#: Why a checkpoint fails that counts as one of `CheckpointConfig.tolerable_failures`, in the engine's words.
+COUNTED = {
+    "CHECKPOINT_DECLINED",
+    "CHECKPOINT_ASYNC_EXCEPTION",
+    "CHECKPOINT_EXPIRED",
+    "IO_EXCEPTION",
+    "FINALIZE_CHECKPOINT_FAILURE",
+}
 FULL = 0.9  # of a channel: from there on its producer waits
 
 
@@ -21,6 +29,7 @@ def explain_job(history: JobHistory, now_ms: int) -> list[str]:
     said = [f"Job {history.job} has been {history.state} for {span(now_ms - history.since_ms)}{why}."]
     said += _subtasks(history, now_ms)
     said += [_checkpoint(row, history, now_ms) for row in history.running()]
+    said += _failed_in_a_row(history)
     said += _channels(history, now_ms)
     if history.state in ("running", "restarting", "failing", "created"):
         said.append(_back_to(history, now_ms))
@@ -53,6 +62,29 @@ def _checkpoint(row: JobCheckpointRow, history: JobHistory, now_ms: int) -> str:
         waits = [_owes(part, history) for part in parts[:LISTED_MAX]] + [""] * max(0, len(parts) - LISTED_MAX)
     whom = listed(waits) if waits else "its metadata to be written"
     return f"{row.kind.capitalize()} {row.checkpoint_id} has waited {span(now_ms - row.start_ms)} for {whom}."
+
+
+def _failed_in_a_row(history: JobHistory) -> list[str]:
+    """Return a sentence on the failures that the job tolerates: a failure too many restarts or ends it."""
+    mine = [row for row in history.checkpoints if row.life == history.life and row.end_ms is not None]
+    since_ms = max(
+        [row.end_ms or 0 for row in mine if row.state == "completed"]
+        + [restored.time_ms for restored in history.restores if restored.life == history.life],
+        default=0,
+    )
+    failed = [
+        row
+        for row in mine
+        if row.state == "failed"
+        and row.reason in COUNTED
+        and not row.is_savepoint
+        and (row.end_ms or 0) > since_ms
+    ]
+    if not failed or history.state != "running":
+        return []
+    newest = max(failed, key=lambda row: row.end_ms or 0)
+    why = newest.message.strip().splitlines()[:1] or [newest.reason]
+    return [f"{plural(len(failed), 'checkpoint')} failed in a row. The last error: {why[0].rstrip('.')}."]
 
 
 def _owes(part: TaskPart, history: JobHistory) -> str:

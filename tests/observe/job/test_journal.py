@@ -10,13 +10,14 @@ import pytest
 
 from pravega_lab.engine.flow import observer as engine
 from pravega_lab.engine.flow.checkpoint.coordinator import CheckpointConfig
+from pravega_lab.engine.flow.checkpoint.failures import _COUNTED
 from pravega_lab.engine.flow.files import MemoryFiles
 from pravega_lab.engine.flow.master.config import JobConfig
-from pravega_lab.engine.flow.master.job import execute
+from pravega_lab.engine.flow.master.job import Job, execute
 from pravega_lab.errors import BadInputError
 from pravega_lab.observe import JobObserver, Journal, fold_jobs
 from pravega_lab.observe.job import observations as told
-from pravega_lab.observe.job.explain import explain_job
+from pravega_lab.observe.job.explain import COUNTED, explain_job
 from pravega_lab.observe.job.observer import _HANDLERS
 from pravega_lab.observe.job.rows import ALIGNING, FAILED, FINISHED, RESTORING, RUNNING, WAITING, Kept
 from pravega_lab.observe.landmarks import moments
@@ -161,6 +162,52 @@ def test_sentences() -> None:
     ]
     said = explain_job(fold_jobs(restored), 0)
     assert said[-1] == "A failure would go back to checkpoint 7, with which the job was started."
+
+
+class FullDisk(MemoryFiles):
+    """Files that cannot be written while the disk is full."""
+
+    is_full = True
+
+    async def write(self, path: str, data: bytes) -> None:
+        if self.is_full:
+            raise OSError("No space left on device")
+        await super().write(path, data)
+
+
+def test_failed_checkpoints_in_a_row() -> None:
+    """A job that tolerates them could run for days without a checkpoint, and no sentence said so."""
+    graph, files = words_job(MemoryFiles(), rounds=1), FullDisk()
+    observer = JobObserver(graph)
+
+    def failed(journal: Journal) -> list[int]:
+        """Return where the journal has failures that count: a subtask may also not run yet."""
+        return [
+            n
+            for n, o in enumerate(journal.since())
+            if isinstance(o, told.CheckpointFailed) and o.reason == "IO_EXCEPTION"
+        ]
+
+    async def story() -> None:
+        config = JobConfig(CheckpointConfig(interval_ms=10, tolerable_failures=1000))
+        job = Job(graph, config, files=files, observer=observer)
+        await job.start()
+        async with asyncio.timeout(20):
+            while len(failed(observer)) < 3:
+                await asyncio.sleep(0.001)
+            files.is_full = False
+            await job.wait()
+
+    asyncio.run(story())
+    taken, third = observer.since(), failed(observer)[2]
+    first_done = next(n for n, o in enumerate(taken) if isinstance(o, told.CheckpointCompleted))
+    assert (
+        "3 checkpoints failed in a row. The last error: An IO failure occurred in the checkpoint "
+        "coordinator. No space left on device."
+    ) in explain_job(fold_jobs(taken[: third + 1]), 0)
+    later = explain_job(fold_jobs(taken[: first_done + 1]), 0)
+    assert not any("in a row" in sentence for sentence in later)
+    assert {reason.name for reason in _COUNTED} == COUNTED
 
 
 def test_moments_to_jump_to() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import logging
 from dataclasses import replace
@@ -9,12 +10,14 @@ from dataclasses import replace
 import pytest
 
 from pravega_lab.engine.flow.batch import Row
+from pravega_lab.engine.flow.checkpoint.coordinator import CheckpointConfig
 from pravega_lab.engine.flow.errors import JobFailedError
 from pravega_lab.engine.flow.files import MemoryFiles
 from pravega_lab.engine.flow.graph.stream import StreamEnvironment
 from pravega_lab.engine.flow.master import failure_log
+from pravega_lab.engine.flow.master.config import JobConfig
 from pravega_lab.engine.flow.master.failure_log import PERIOD_MS, FailureLog
-from pravega_lab.engine.flow.master.job import run
+from pravega_lab.engine.flow.master.job import Job, run
 from pravega_lab.engine.flow.master.restart import FixedDelay
 from tests.engine.flow.jobs import CHECKPOINTED, Virtual, collect
 
@@ -40,6 +43,56 @@ def test_a_failure_has_its_traceback_once_and_restarts_are_not_logged_all(
     assert lines[1] == ("job 'words': map[0] failed, and restarts in 100 ms (restart 101): 100", False)
     assert len(lines) == 1000 * 100 // PERIOD_MS + 1
     assert lines[-1] == ("job 'words': map[1] failed, and restarts in 100 ms (restart 1001): 'wrod'", True)
+
+
+def test_failed_checkpoints_are_not_logged_all(caplog: pytest.LogCaptureFixture) -> None:
+    log = FailureLog("words")
+    for number in range(100):
+        log.checkpoint(number + 1, failure(f"reason {number}"), number * PERIOD_MS // 10)
+    assert len(caplog.messages) == 10
+    assert caplog.messages[1] == (
+        "job 'words': a checkpoint failed, and the job continues (11 failed in a row): reason 10"
+    )
+
+
+class FullDisk(MemoryFiles):
+    """Files that cannot be written while the disk is full."""
+
+    is_full = True
+
+    async def write(self, path: str, data: bytes) -> None:
+        if self.is_full:
+            raise OSError("No space left on device")
+        await super().write(path, data)
+
+
+def test_failed_checkpoints_that_the_job_tolerates_are_reported(caplog: pytest.LogCaptureFixture) -> None:
+    """A job could run for days without a checkpoint, and neither the log nor `explain` said so."""
+    env, files = StreamEnvironment("words"), FullDisk()
+    collect(env.from_rows([{"word": "to"}]), [])
+    config = JobConfig(CheckpointConfig(interval_ms=10, tolerable_failures=1000))
+
+    async def story() -> None:
+        job = Job(env.job_graph(), config, files=files)
+        await job.start()
+        async with asyncio.timeout(20):
+            while job.master.coordinator.failures.in_a_row < 2:
+                await asyncio.sleep(0.001)
+            [said] = [sentence for sentence in job.explain() if "in a row" in sentence]
+            files.is_full = False
+            await job.wait()
+        number = said.partition(" ")[0]
+        assert said == (
+            f"{number} checkpoints failed in a row, and the job tolerates 1,000. The last error: An IO "
+            "failure occurred in the checkpoint coordinator. No space left on device."
+        )
+        assert not any("in a row" in sentence for sentence in job.explain())
+
+    asyncio.run(story())
+    assert caplog.messages == [
+        "job 'words': a checkpoint failed, and the job continues (1 failed in a row): An IO failure occurred "
+        "in the checkpoint coordinator. No space left on device"
+    ]
 
 
 def typo() -> StreamEnvironment:
