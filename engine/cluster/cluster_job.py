@@ -18,7 +18,7 @@ from ..flow.elements import SubtaskId
 from ..flow.errors import IllegalStateError
 from ..flow.files import Files, Folder, FsspecFiles
 from ..flow.graph.graph import JobGraph, check_graph
-from ..flow.master.config import JobConfig, check_config
+from ..flow.master.config import JobConfig, check_config, check_number
 from ..flow.master.job import Job
 from ..flow.observer import Observer
 from .driver.driver import Driver
@@ -53,7 +53,8 @@ class ClusterJob:
             ends.
 
     Raises:
-        BadInputError: ``workers`` is below 1, or checkpoints would be in the memory of one process.
+        BadInputError: ``workers`` is no whole number of at least 1, or checkpoints would be in the memory of
+            one process.
         NotEnoughSlotsError: there can never be so many workers at a time.
     """
 
@@ -301,6 +302,7 @@ def _stop_loop(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def _check_workers(workers: int, slots: int | None, few: str) -> None:
+    check_number("workers", workers)
     if workers < 1:
         raise BadInputError(f"workers={workers}: at least 1")
     if slots is not None and workers > slots:

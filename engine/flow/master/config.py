@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from numbers import Integral, Real
+from os import PathLike
 
 from pravega_lab.errors import BadInputError
 
@@ -32,8 +34,8 @@ class JobConfig:
     earlier behaviour of Flink.
 
     Raises:
-        BadInputError: ``checkpoints`` or ``restart`` is something else, ``channel_capacity`` is below 1, or a
-            number of ``checkpoints`` is below its minimum.
+        BadInputError: a setting has another type, ``channel_capacity`` is below 1, or a number of
+            ``checkpoints`` is below its minimum.
     """
 
     checkpoints: CheckpointConfig | None = field(default_factory=CheckpointConfig)
@@ -49,6 +51,13 @@ class JobConfig:
     history: History = field(default_factory=History)
 
     def __post_init__(self) -> None:
+        check_number("channel_capacity", self.channel_capacity)
+        if self.sample_interval_ms is not None:
+            check_number("sample_interval_ms", self.sample_interval_ms)
+        for name, folder in {"folder": self.folder, "savepoint_folder": self.savepoint_folder}.items():
+            is_absent = name == "savepoint_folder" and folder is None
+            if not is_absent and not isinstance(folder, (str, PathLike)):
+                raise BadInputError(f"{name}={folder!r}: give a path, or a URL for fsspec")
         if self.channel_capacity < 1:
             raise BadInputError(f"channel_capacity={self.channel_capacity}: it must be at least 1 record")
         if self.restart is not None and not isinstance(self.restart, RestartStrategy):
@@ -63,9 +72,12 @@ class JobConfig:
             )
         if config is None:
             return
+        if config.interval_ms is not None:
+            check_number("interval_ms", config.interval_ms)
         if config.interval_ms is not None and config.interval_ms < 10:
             raise BadInputError(f"interval_ms={config.interval_ms}: it must be at least 10 ms")
         for name, least in _LEAST.items():
+            check_number(name, getattr(config, name))
             if getattr(config, name) < least:
                 raise BadInputError(f"{name}={getattr(config, name)}: it must be at least {least}")
 
@@ -85,6 +97,16 @@ class JobConfig:
         if self.restart is not None:
             return self.restart.fresh()
         return NoRestart() if self.checkpoints is None else FixedDelay(wait_ms=100)
+
+
+def check_number(name: str, value: object) -> None:
+    """Raise `BadInputError` for a setting that is no number, or for a number of things that is not whole.
+
+    A time in ms need not be whole.
+    """
+    is_time = name.endswith("_ms")
+    if isinstance(value, bool) or not isinstance(value, Real if is_time else Integral):
+        raise BadInputError(f"{name}={value!r}: give a {'number of ms' if is_time else 'whole number'}")
 
 
 def check_config(config: object) -> None:

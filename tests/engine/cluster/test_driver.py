@@ -306,6 +306,12 @@ def test_a_job_of_processes_does_not_speak_of_spark(tmp_path: Path) -> None:
         job.start()
 
 
+@pytest.mark.parametrize("workers", ["2", 2.0, True])
+def test_a_number_of_workers_that_is_not_whole_is_refused(workers: Any, tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match=f"workers={workers!r}: give a whole number"):
+        ClusterJob(ByHand(), words(tmp_path, 10), config(tmp_path), workers=workers)
+
+
 def test_something_else_than_a_graph_or_a_configuration_is_refused(tmp_path: Path) -> None:
     env: Any = StreamEnvironment()
     with pytest.raises(BadInputError, match=r"give what env\.job_graph\(\) returns"):

@@ -1013,6 +1013,12 @@ def test_a_configuration_that_can_never_work_is_refused(name: str) -> None:
         ("checkpoints", 1000),
         ("restart", 3),
         ("restart", FixedDelay),
+        ("channel_capacity", "5"),
+        ("channel_capacity", 5.5),
+        ("sample_interval_ms", "100"),
+        ("folder", 5),
+        ("folder", None),
+        ("savepoint_folder", 5),
     ],
 )
 def test_a_setting_of_another_type_is_refused(name: str, value: Any) -> None:
@@ -1021,6 +1027,28 @@ def test_a_setting_of_another_type_is_refused(name: str, value: Any) -> None:
     """
     with pytest.raises(BadInputError, match=rf"{name}={value!r}: give a "):
         JobConfig(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("interval_ms", "100"),
+        ("interval_ms", True),
+        ("timeout_ms", None),
+        ("min_pause_ms", "0"),
+        ("max_concurrent", "1"),
+        ("tolerable_failures", 0.5),
+        ("retain", None),
+    ],
+)
+def test_a_setting_of_checkpoints_of_another_type_is_refused(name: str, value: Any) -> None:
+    with pytest.raises(BadInputError, match=rf"{name}={value!r}: give a (whole number|number of ms)$"):
+        JobConfig(CheckpointConfig(**{name: value}))
+
+
+def test_times_need_not_be_whole() -> None:
+    times: dict[str, Any] = {"interval_ms": 1e3 / 3, "timeout_ms": 2e3, "min_pause_ms": 0.5}
+    assert JobConfig(CheckpointConfig(**times)).checkpoints == CheckpointConfig(**times)
 
 
 @pytest.mark.parametrize("config", ["folder/of/checkpoints", CheckpointConfig(interval_ms=100)])
