@@ -61,6 +61,10 @@ class GrowingFile(ABC):
 class Files(ABC):
     """A file store reads and writes whole files. Every call may raise OSError."""
 
+    def absolute(self, path: str) -> str:
+        """Return a path of the same file that stays right when the program changes its working folder."""
+        return path
+
     async def begin(self, path: str) -> GrowingFile:
         """Begin a file that is written piece by piece. A store that cannot do that keeps the pieces."""
         return _KeptPieces(self, path)
@@ -229,7 +233,7 @@ class FsspecFiles(Files):
         """Move a file; see `Files.rename`."""
 
         def work(fs: Any, at: str) -> None:
-            target = fs._strip_protocol(self._absolute(to))
+            target = fs._strip_protocol(self.absolute(to))
             if not fs.exists(at):
                 raise FileNotFoundError(f"there is no {path}")
             fs.makedirs(posixpath.dirname(target), exist_ok=True)
@@ -259,13 +263,14 @@ class FsspecFiles(Files):
         def call() -> T:
             import fsspec
 
-            fs, at = fsspec.core.url_to_fs(self._absolute(path))
+            fs, at = fsspec.core.url_to_fs(self.absolute(path))
             return work(fs, at)
 
         return await asyncio.to_thread(call)
 
-    def _absolute(self, path: str) -> str:
-        return path if "://" in path else os.path.join(self._folder, path)
+    def absolute(self, path: str) -> str:
+        """Return ``path`` with the folder in which this object was made, unless it is absolute or a URL."""
+        return path if "://" in path else join(self._folder, path)
 
 
 def _is_local(fs: Any) -> bool:

@@ -72,7 +72,7 @@ class Job:
         self.files = files or FsspecFiles(private=True)
         if isinstance(restore_from, CompletedCheckpoint):
             restore_from = restore_from.path
-        self._restore_from = None if restore_from is None else join(restore_from)
+        self._restore_from = None if restore_from is None else self.files.absolute(join(restore_from))
         self._observer: Observer = observer or NoObserver()
         self._wire: Wire = wire or LocalWire()
         self._host: TaskHost = host or LocalHost()
@@ -252,7 +252,7 @@ class Job:
                     "JobConfig(savepoint_folder=...)"
                 )
             folder = join(self.config.savepoint_folder, f"savepoint-{self._unique_id()[:8]}")
-        folder = join(folder)
+        folder = self.files.absolute(join(folder))
         found = await self.files.names(folder)
         if found and not (found == [IN_PROGRESS] and folder in self._unused):
             raise SavepointError(

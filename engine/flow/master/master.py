@@ -31,7 +31,7 @@ from ..errors import (
     Reason,
     RestoreError,
 )
-from ..files import Files
+from ..files import Files, join
 from ..graph.graph import JobGraph
 from ..observer import Observer, logged
 from ..source.events import BarrierTaken
@@ -73,7 +73,7 @@ class JobMaster:
         self.life = JobLife(observer, now_ms)
         self._is_closing = False
         self.executions = Executions(graph, wire, host, observer, now_ms)
-        layout = CheckpointLayout(config.folder, self.job_id)
+        layout = CheckpointLayout(files.absolute(join(config.folder)), self.job_id)
         self.hooks = MasterHooks(
             graph,
             allow_non_restored_state=config.allow_non_restored_state,

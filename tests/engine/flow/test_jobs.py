@@ -712,6 +712,42 @@ def test_a_savepoint_on_disk_can_be_read_moved_inspected_and_is_refused_when_dam
     assert "has no _metadata" in capsys.readouterr().err
 
 
+def test_a_relative_folder_is_returned_as_an_absolute_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``sp`` was returned, which named another folder once the program had changed its working folder."""
+    begun, elsewhere = tmp_path / "begun", tmp_path / "elsewhere"
+    begun.mkdir()
+    elsewhere.mkdir()
+    config = JobConfig(CheckpointConfig(), folder="chk", savepoint_folder="saved")
+
+    async def started(restore_from: str | CompletedCheckpoint | None) -> Job:
+        env = StreamEnvironment("folders")
+        stream = env.from_source(endless(WORDS, pause_ms=0), uid="words").key_by("word").aggregate(count())
+        collect(stream.uid("counts"), [])
+        monkeypatch.chdir(begun)
+        job = Job(env.job_graph(), config, restore_from=restore_from)
+        monkeypatch.chdir(elsewhere)
+        await job.start()
+        async with asyncio.timeout(20):
+            while not all(one.state is Life.RUNNING for one in job.master.executions.values()):
+                await asyncio.sleep(0.001)
+        return job
+
+    async def story() -> None:
+        first = await started(None)
+        checkpoint = await first.trigger_checkpoint()
+        assert Path(checkpoint.path).is_relative_to(begun / "chk")
+        saved = await first.trigger_savepoint()
+        assert Path(saved).parent == begun / "saved"
+        assert await first.stop_with_savepoint("../sp") == str(tmp_path / "sp")
+        for restore_from in (saved, "../sp", str(tmp_path / "sp")):
+            await (await started(restore_from)).cancel()
+
+    asyncio.run(story())
+    assert list(elsewhere.iterdir()) == []
+
+
 def test_folders_are_texts_or_paths_and_a_checkpoint_names_its_own(tmp_path: Path) -> None:
     async def counted(restore_from: Path | CompletedCheckpoint | None, savepoint: Path) -> Job:
         env = StreamEnvironment("paths")
