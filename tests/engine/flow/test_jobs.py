@@ -757,7 +757,7 @@ def test_folders_are_texts_or_paths_and_a_checkpoint_names_its_own(tmp_path: Pat
         job = Job(env.job_graph(), config, restore_from=restore_from)
         await job.start()
         async with asyncio.timeout(30):
-            while len(await committed_rows(tmp_path / "out")) < len(WORDS):
+            while job.latest_checkpoint is None or len(await committed_rows(tmp_path / "out")) < len(WORDS):
                 await asyncio.sleep(0.01)
         await job.stop_with_savepoint(savepoint)
         return job
