@@ -87,7 +87,8 @@ export function fill(parent: Element, children: readonly Piece[]): void {
   const key = JSON.stringify(children);
   if (shown.get(parent) === key) return;
   shown.set(parent, key);
-  const focused = [...parent.querySelectorAll("button")].findIndex((button) => button === document.activeElement);
+  const buttons: (Element | null)[] = [...parent.querySelectorAll("button")];
+  const focused = buttons.indexOf(document.activeElement);
   parent.replaceChildren(...children.map(create));
   if (focused >= 0) parent.querySelectorAll("button")[focused]?.focus({ preventScroll: true });
 }
