@@ -2,18 +2,23 @@
 
 Imports in a fresh Python; the store from its start until it says "ready"; `Lab()` without Spark from the
 call until it answers, and until a first event was written and read back. Each in a process of its own.
+
+``--spark`` measures instead how long `Lab()` and a session take until the first micro-batch of a streaming
+query is done: with the home that sessions have, and with the folder of pyspark as home.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
+import os
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.common.run import Run, parser_of, rounds_of
+from benchmarks.common.run import Run, in_turns, parser_of, rounds_of
 from pravega_lab.engine.server.store_process import StoreProcess
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -37,14 +42,33 @@ with stream.read() as batches:
 print(usable, time.perf_counter() - began)
 lab.close()
 """
+SPARK = """
+import time
+began = time.perf_counter()
+from pravega_lab import Lab
+lab = Lab()
+stream = lab.create_stream("demo/first")
+stream.write(["an event"], ["a key"])
+options = {**stream.options(), "start_stream_cut": "earliest"}
+reading = lab.spark.readStream.format("pravega").options(**options).load()
+query = reading.writeStream.format("memory").queryName("found").start()
+query.processAllAvailable()
+assert lab.spark.table("found").count() == 1
+print(time.perf_counter() - began)
+query.stop()
+lab.close()
+"""
+FIRST_BATCH, OURS, PYSPARK = "Lab().spark, first micro-batch done, s", "our home", "home of pyspark"
 USABLE, FIRST_EVENT = "Lab() answers, import included, s", "Lab(), first event written and read back, s"
 PYTHON = "Python alone, s"
 
 
-def run_python(code: str) -> tuple[float, str]:
+def run_python(code: str, environ: dict[str, str] | None = None) -> tuple[float, str]:
     """Seconds of the whole process, and what it printed."""
     begin = time.perf_counter()
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env=environ, capture_output=True, text=True, timeout=180
+    )
     seconds = time.perf_counter() - begin
     if done.returncode:
         raise SystemExit(f"{code}\n{done.stderr}")
@@ -72,6 +96,25 @@ def one_round() -> dict[str, float]:
     return {**found, USABLE: float(usable), FIRST_EVENT: float(first_event)}
 
 
+def seconds_to_first_batch(home: str) -> float:
+    environ = {name: value for name, value in os.environ.items() if name != "SPARK_HOME"}
+    if home == PYSPARK:
+        found = importlib.util.find_spec("pyspark")
+        if found is None or found.origin is None:
+            raise SystemExit("pyspark is not installed: pip install 'pravega-lab[spark]'")
+        environ["SPARK_HOME"] = str(Path(found.origin).parent)
+    return float(run_python(SPARK, environ)[1].splitlines()[-1])
+
+
+def compare_homes(run: Run, options: argparse.Namespace) -> None:
+    for turn in rounds_of(options):
+        for home in in_turns((OURS, PYSPARK), turn):
+            seconds = seconds_to_first_batch(home)
+            if turn:
+                run.add(FIRST_BATCH, home, seconds)
+    run.ratio("first micro-batch, our home : home of pyspark", (FIRST_BATCH, OURS), (FIRST_BATCH, PYSPARK))
+
+
 def compare(run: Run, options: argparse.Namespace) -> None:
     for turn in rounds_of(options):
         for what, seconds in one_round().items():
@@ -87,10 +130,15 @@ def judge(run: Run) -> None:
 
 
 def main() -> int:
-    options = parser_of(__doc__).parse_args()
+    parser = parser_of(__doc__)
+    parser.add_argument("--spark", action="store_true", help="a first micro-batch of Spark, and nothing else")
+    options = parser.parse_args()
     run = Run("Start-up")
-    compare(run, options)
-    judge(run)
+    if options.spark:
+        compare_homes(run, options)
+    else:
+        compare(run, options)
+        judge(run)
     return run.finish(options)
 
 
