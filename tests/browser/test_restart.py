@@ -32,6 +32,10 @@ CELLS = [
 MAP, TIMELINE, LIVE = 0, 1, 2
 MEASURE = "for _ in range(5): story.measure(lambda low, high: 100.0)\nprint(story.journal.next_seq - 1)"
 
+#: JupyterLab restores its debugger after a restart, and reports an error if the next restart interrupts this.
+DEBUGGER_ANSWERS = """() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel
+  .requestDebug({ seq: 1000, type: "request", command: "debugInfo" }).done"""
+
 
 @pytest.fixture(scope="module")
 def page(new_notebook: Any, errors: Errors) -> Iterator[Any]:
@@ -70,12 +74,14 @@ def test_a_live_view_catches_up_with_what_is_added(page: Any) -> None:
 
 
 def test_a_restart_leaves_the_last_picture_and_a_new_run_catches_up(page: Any) -> None:
-    page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
-    page.wait_for_function(KERNEL_IDLE, timeout=RUN_S * 1000)
-    for n in (MAP, TIMELINE, LIVE):
-        assert colours(page, n) >= 20
+    for _ in range(2):  # what a first restart left is still there at the second
+        page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
+        page.wait_for_function(KERNEL_IDLE, timeout=RUN_S * 1000)
+        for n in (MAP, TIMELINE, LIVE):
+            assert colours(page, n) >= 20
+        assert [said(page, n) for n in (MAP, LIVE)] == ["none", '"✕ not live: the kernel was restarted"']
+        page.evaluate(DEBUGGER_ANSWERS)
     screenshot(page, "restarted")
-    assert [said(page, n) for n in (MAP, LIVE)] == ["none", '"✕ not live: the kernel was restarted"']
     page.evaluate(  # the cells that were added by the tests measure what is gone
         "() => { const { model } = window.jupyterapp.shell.currentWidget.content;"
         " model.sharedModel.deleteCellRange(2, model.cells.length); }"

@@ -87,8 +87,7 @@ export function fill(parent: Element, children: readonly Piece[]): void {
   const key = JSON.stringify(children);
   if (shown.get(parent) === key) return;
   shown.set(parent, key);
-  const buttons: (Element | null)[] = [...parent.querySelectorAll("button")];
-  const focused = buttons.indexOf(document.activeElement);
+  const focused = ([...parent.querySelectorAll("button")] as (Element | null)[]).indexOf(document.activeElement);
   parent.replaceChildren(...children.map(create));
-  if (focused >= 0) parent.querySelectorAll("button")[focused]?.focus({ preventScroll: true });
+  parent.querySelectorAll("button")[focused]?.focus({ preventScroll: true });
 }

@@ -63,8 +63,10 @@ export class Frame {
       this.#teller.tell();
     });
     this.#teller = new Teller(this.clock, this.member, this.voice);
-    // The kernel was restarted; and back, where the page finds its kernel again.
-    model.on("comm_live_update", () => this.parts.root.classList.toggle("plab-gone"));
+    // The kernel was restarted. Jupyter reports each restart, also the second one, so it is asked which state this is.
+    model.on("comm_live_update", async () => {
+      this.parts.root.classList.toggle("plab-gone", !(await model.widget_manager!.get_model(settings.me!)).comm_live);
+    });
   }
 
   readonly on: Listen = (target, type, handler, options = {}) =>

@@ -24,6 +24,7 @@ export interface Model {
   off(name: "msg:custom", callback: (content: never, buffers: never) => void): void;
   send(content: Record<string, unknown>): void;
   widget_manager?: { get_model(id: string): Promise<Model> };
+  comm_live?: boolean; // of the whole model, which the manager has
 }
 
 /** Colour (or CSS background), text, and the class of the swatch in style.css. */
