@@ -30,6 +30,14 @@ def join(folder: Folder, *names: str) -> str:
     return head + sep + path
 
 
+def working_folder() -> str:
+    """Return the working folder of this process, or an empty text if it was deleted."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return ""
+
+
 def relative(path: str, folder: str) -> str:
     """Return ``path`` relative to ``folder``, or as a URL if they are in different file systems."""
     scheme, _, at = path.rpartition("://")
@@ -179,9 +187,7 @@ class FsspecFiles(Files):
 
     def __init__(self, *, private: bool = False) -> None:
         self._private = private
-        self._folder = ""
-        with suppress(FileNotFoundError):  # the folder of this process was deleted
-            self._folder = os.getcwd()
+        self._folder = working_folder()
 
     async def write(self, path: str, data: bytes) -> None:
         """Create or replace a file; see `Files.write`."""

@@ -8,7 +8,6 @@ commit.
 from __future__ import annotations
 
 import asyncio
-import os
 import secrets
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
@@ -17,6 +16,7 @@ from typing import Any
 from pravega_lab.portable.waiting import shield
 
 from ...flow.elements import SubtaskId
+from ...flow.files import working_folder
 from ...flow.master.config import JobConfig
 from ...flow.observer import NoObserver
 from ...flow.task.deployment import Deployer, RestorePlan
@@ -53,9 +53,7 @@ class Driver:
     ) -> None:
         self._launcher, self._workers, self._config, self._host = launcher, workers, config, host
         self._start_timeout_s, self._cancel_timeout_s = start_timeout_s, cancel_timeout_s
-        self._folder = ""  # of all epochs: the program may change its folder later
-        with suppress(FileNotFoundError):  # the folder of this process was deleted
-            self._folder = os.getcwd()
+        self._folder = working_folder()  # of all epochs: the program may change its folder later
         self._token = secrets.token_bytes(TOKEN_BYTES)
         self._server: asyncio.Server | None = None
         self._port = 0
