@@ -76,8 +76,8 @@ def to_record(observation: Observation) -> dict[str, Any]:
     """Return the observation as JSON-ready values, ``kind`` first and fields in their declared order."""
     kind: Any = type(observation)  # hashable, though mypy doubts it
     record: dict[str, Any] = {"kind": observation.kind}
-    for name in _names(kind):
-        record[name] = getattr(observation, name)
+    for field in _fields(kind):
+        record[field.name] = getattr(observation, field.name)
     return record
 
 
@@ -121,11 +121,6 @@ def from_record(record: Mapping[str, Any]) -> Observation | None:
 def _shown(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= SHOWN_MAX else f"{text[:SHOWN_MAX]}…"
-
-
-@cache
-def _names(cls: type[Observation]) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(cls))
 
 
 @cache
