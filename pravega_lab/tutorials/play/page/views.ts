@@ -28,7 +28,7 @@ export async function drawViews(parent: HTMLElement, sent: readonly SentView[]):
     const heard: ((content: unknown, buffers: unknown) => void)[] = [];
     const model = {
       get: (name: string) => (name === "_settings" ? settings : undefined),
-      on: (_: string, callback: (typeof heard)[0]) => heard.push(callback),
+      on: (name: string, callback: (typeof heard)[0]) => name === "msg:custom" && heard.push(callback),
       off: (_: string, callback: (typeof heard)[0]) => heard.splice(heard.indexOf(callback), 1),
       send: ({ kind }: { kind: string }) => {
         if (kind === "hello") for (const f of heard) f(payload, payload.buffers.map(bytes));
