@@ -57,6 +57,7 @@ ONE, MANY = "1 producer, one event of 256 B in flight, events/s", "the same, {:,
 CHECKED, UNCHECKED = "a client reads from the disk, MB/s", "the same without checksums, MB/s"
 CHECKED_CPU, UNCHECKED_CPU = "CPU of both for 1 GB, s", "the same without checksums, s"
 RECOVERY, RECOVERY_BYTES = "recovery of the log, s", "bytes of the log, MB"
+ENDED, ENDED_TRANSACTIONS = "resident memory per ended transaction, kB", 20_000
 MEMORY, IDLE = "resident memory, {:,} segments, MB", "CPU of an idle store, {:,} segments, %"
 APPENDS_WANTED, PRODUCERS_WANTED, CHECKSUMS_WANTED = 0.8, 10.0, 0.95
 RECOVERY_S_WANTED, IDLE_WANTED = 5.0, 1.0
@@ -235,8 +236,23 @@ def measure_log(run: Run, options: argparse.Namespace, folder: Path) -> None:
     run.target(name, run.ratio(name, (UNCHECKED_CPU, STORE), (CHECKED_CPU, STORE)), CHECKSUMS_WANTED)
 
 
+def measure_ended(run: Run, folder: Path) -> None:
+    """Begin and abort transactions, and look at how much the process grows."""
+    with StoreProcess(folder / "ended") as store, connect(store.uri) as client:
+        stream = client.create_stream("s/ended")
+
+        def end(count: int) -> float:
+            for _ in range(count):
+                stream.begin_transaction().abort()
+            return memory_mb(store.pid)
+
+        before_mb = end(10_000)
+        run.add(ENDED, STORE, (end(ENDED_TRANSACTIONS) - before_mb) * 1000 / ENDED_TRANSACTIONS)
+
+
 def measure_memory(run: Run, options: argparse.Namespace, folder: Path) -> None:
-    """Fill stores of many segments, and look at the process afterwards."""
+    """Fill stores of many segments or with ended transactions, and look at the process afterwards."""
+    measure_ended(run, folder)
     for segments in options.segments:
         with StoreProcess(folder / f"memory-{segments}") as store:
             fill(store.uri, segments, options.log_mb * 1_000_000)
