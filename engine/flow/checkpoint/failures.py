@@ -39,15 +39,21 @@ class FailureManager:
     def __init__(self, tolerable: int = 0) -> None:
         self.tolerable = tolerable
         self._counted: dict[int, None] = {}
+        self._not_triggered = 0
         self._last_success = -1
 
     @property
     def in_a_row(self) -> int:
-        """Return how many failures were counted since the last success, or since the job restarted."""
-        return len(self._counted)
+        """Return how many checkpoints failed since the last success, or since the job restarted.
+
+        Those that could not be triggered, because a hook raised, are among them. They never fail the job.
+        """
+        return len(self._counted) + self._not_triggered
 
     def failed(self, reason: Reason, checkpoint_id: int | None, kind: CheckpointKind) -> bool:
         """Count a failure, each checkpoint once; return whether the job has to fail now."""
+        if reason is Reason.TRIGGER_CHECKPOINT_FAILURE and not kind.is_savepoint:
+            self._not_triggered += 1
         if reason not in _COUNTED or kind.is_savepoint:
             return False
         if checkpoint_id is not None:
@@ -60,9 +66,10 @@ class FailureManager:
 
     def succeeded(self, checkpoint_id: int) -> None:
         """Begin to count again, and ignore failures of this checkpoint and older ones."""
-        self._counted.clear()
+        self.reset()
         self._last_success = max(self._last_success, checkpoint_id)
 
     def reset(self) -> None:
         """Begin to count again: the job restarts."""
         self._counted.clear()
+        self._not_triggered = 0

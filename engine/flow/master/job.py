@@ -23,6 +23,7 @@ from pravega_lab.portable.words import plural
 
 from ..cancelling import message_of
 from ..checkpoint import metadata
+from ..checkpoint.failures import reason_of
 from ..checkpoint.handles import CompletedCheckpoint
 from ..checkpoint.storage import IN_PROGRESS
 from ..clock import steady_clock
@@ -307,9 +308,13 @@ class Job:
             words.append(f"Checkpoint {pending.checkpoint_id} ({pending.stage.value}) waits for {waits}.")
         failures, newest = master.coordinator.failures, master.coordinator.newest_tolerated
         if failures.in_a_row and newest is not None and master.state is JobState.RUNNING:
+            is_counted = reason_of(newest) is not Reason.TRIGGER_CHECKPOINT_FAILURE
+            tolerated = (
+                f"the job tolerates {failures.tolerable:,}" if is_counted else "this never fails the job"
+            )
             words.append(
-                f"{plural(failures.in_a_row, 'checkpoint')} failed in a row, and the job tolerates "
-                f"{failures.tolerable:,}. The last error: {message_of(newest).rstrip('.')}."
+                f"{plural(failures.in_a_row, 'checkpoint')} failed in a row, and {tolerated}. "
+                f"The last error: {message_of(newest).rstrip('.')}."
             )
         target = master.returns_to
         words.append(

@@ -12,12 +12,13 @@ from pravega_lab.observe.job.words import channels_words
 from pravega_lab.portable.words import LISTED_MAX, listed, plural
 
 #: Why a checkpoint fails that counts as one of `CheckpointConfig.tolerable_failures`, in the engine's words.
-COUNTED = {
+REPORTED = {
     "CHECKPOINT_DECLINED",
     "CHECKPOINT_ASYNC_EXCEPTION",
     "CHECKPOINT_EXPIRED",
     "IO_EXCEPTION",
     "FINALIZE_CHECKPOINT_FAILURE",
+    "TRIGGER_CHECKPOINT_FAILURE",
 }
 FULL = 0.9  # of a channel: from there on its producer waits
 
@@ -76,7 +77,7 @@ def _failed_in_a_row(history: JobHistory) -> list[str]:
         row
         for row in mine
         if row.state == "failed"
-        and row.reason in COUNTED
+        and row.reason in REPORTED
         and not row.is_savepoint
         and (row.end_ms or 0) > since_ms
     ]

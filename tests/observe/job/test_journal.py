@@ -11,13 +11,14 @@ import pytest
 from pravega_lab.engine.flow import observer as engine
 from pravega_lab.engine.flow.checkpoint.coordinator import CheckpointConfig
 from pravega_lab.engine.flow.checkpoint.failures import _COUNTED
+from pravega_lab.engine.flow.errors import Reason
 from pravega_lab.engine.flow.files import MemoryFiles
 from pravega_lab.engine.flow.master.config import JobConfig
 from pravega_lab.engine.flow.master.job import Job, execute
 from pravega_lab.errors import BadInputError
 from pravega_lab.observe import JobObserver, Journal, fold_jobs
 from pravega_lab.observe.job import observations as told
-from pravega_lab.observe.job.explain import COUNTED, explain_job
+from pravega_lab.observe.job.explain import REPORTED, explain_job
 from pravega_lab.observe.job.observer import _HANDLERS
 from pravega_lab.observe.job.rows import ALIGNING, FAILED, FINISHED, RESTORING, RUNNING, WAITING, Kept
 from pravega_lab.observe.landmarks import moments
@@ -207,7 +208,7 @@ def test_failed_checkpoints_in_a_row() -> None:
     ) in explain_job(fold_jobs(taken[: third + 1]), 0)
     later = explain_job(fold_jobs(taken[: first_done + 1]), 0)
     assert not any("in a row" in sentence for sentence in later)
-    assert {reason.name for reason in _COUNTED} == COUNTED
+    assert {reason.name for reason in (*_COUNTED, Reason.TRIGGER_CHECKPOINT_FAILURE)} == REPORTED
 
 
 def test_moments_to_jump_to() -> None:

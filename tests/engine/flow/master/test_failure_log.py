@@ -19,6 +19,7 @@ from pravega_lab.engine.flow.master.config import JobConfig
 from pravega_lab.engine.flow.master.failure_log import PERIOD_MS, FailureLog
 from pravega_lab.engine.flow.master.job import Job, run
 from pravega_lab.engine.flow.master.restart import FixedDelay
+from pravega_lab.engine.flow.source.master_hook import MasterHook
 from tests.engine.flow.jobs import CHECKPOINTED, Virtual, collect
 
 
@@ -93,6 +94,42 @@ def test_failed_checkpoints_that_the_job_tolerates_are_reported(caplog: pytest.L
         "job 'words': a checkpoint failed, and the job continues (1 failed in a row): An IO failure occurred "
         "in the checkpoint coordinator. No space left on device"
     ]
+
+
+class Unreachable(MasterHook):
+    """A hook that raises as long as its store cannot be reached."""
+
+    identifier, is_down = "store", True
+
+    def trigger_checkpoint(self, checkpoint_id: int, timestamp_ms: int) -> None:
+        if self.is_down:
+            raise RuntimeError("the store cannot be reached")
+
+
+def test_checkpoints_whose_hook_raises_are_reported(caplog: pytest.LogCaptureFixture) -> None:
+    """They never fail the job (flink.md 2.5), so it could run without a checkpoint, and nothing said so."""
+    env, hook = StreamEnvironment("words"), Unreachable()
+    collect(env.from_rows([{"word": "to"}]), [])
+    graph = env.job_graph()
+    next(operator for _, operator in graph.operators()).node.make_hook = lambda: hook
+
+    async def story() -> None:
+        job = Job(graph, JobConfig(CheckpointConfig(interval_ms=10)), files=MemoryFiles())
+        await job.start()
+        async with asyncio.timeout(20):
+            while job.master.coordinator.failures.in_a_row < 2:
+                await asyncio.sleep(0.001)
+            [said] = [sentence for sentence in job.explain() if "in a row" in sentence]
+            hook.is_down = False
+            await job.wait()
+        assert "checkpoints failed in a row, and this never fails the job. The last error: " in said
+        assert said.endswith("the store cannot be reached.")
+        assert not any("in a row" in sentence for sentence in job.explain())
+
+    asyncio.run(story())
+    [line] = caplog.messages
+    assert line.startswith("job 'words': a checkpoint failed, and the job continues (1 failed in a row): ")
+    assert line.endswith("the store cannot be reached")
 
 
 def typo() -> StreamEnvironment:
