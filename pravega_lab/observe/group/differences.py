@@ -61,8 +61,12 @@ def _successors(segment: str, after: GroupState) -> list[str]:
 
     Nothing in the state says of which segments the others are successors.
     """
-    segment_id = split_segment(segment)[1]
-    return [name for name, future in after.future.items() if segment_id in (future.done or ())]
+    stream, segment_id = split_segment(segment)
+    return [
+        name
+        for name, future in after.future.items()
+        if segment_id in (future.done or ()) and split_segment(name)[0] == stream
+    ]
 
 
 def _segments(reporter: Reporter, before: GroupState | None, after: GroupState) -> None:

@@ -299,8 +299,12 @@ class GroupTracker:
 
     def _complete(self, update: rg.SegmentCompleted) -> None:
         state = self._now
-        done = split_segment(update.segment)[1]
-        touched = [name for name, future in state.future.items() if done in future.waits_for]
+        stream, done = split_segment(update.segment)
+        touched = [
+            name
+            for name, future in state.future.items()
+            if done in future.waits_for and split_segment(name)[0] == stream
+        ]
         touched += [name for name in update.successors if name not in state.future]
         state.apply(update)
         self._learn(update.ranges)

@@ -23,7 +23,8 @@ STREAMS = ("s/a", "s/b")
 
 
 def name(stream: str, epoch: int, number: int) -> str:
-    return segment_name(*stream.split("/"), segment_id(epoch, number))
+    """Ids differ between streams too: Java's fold takes equal ids for one segment (reader-groups.md B2)."""
+    return segment_name(*stream.split("/"), segment_id(epoch, 2 * number + STREAMS.index(stream)))
 
 
 def begin(choose: Choose) -> rg.ReaderGroupStateInit:

@@ -27,6 +27,7 @@ from pravega_lab.protocol.metadata import reader_group as rg
 STREAM = "sim/stream"
 EVENTS = [f"{number}".encode() for number in range(10)]
 EVENT_BYTES = 9  # with its header
+KEYS = {"low": "1", "high": "0"}  # of the lower and the upper half of the key space
 
 
 @pytest.fixture
@@ -56,6 +57,37 @@ async def take(reader: AsyncReader, n_events: int) -> list[bytes]:
         read = await reader.read_next(1.0)
         found += [] if read.event is None else [read.event]
     return found
+
+
+def test_streams_with_the_same_segment_ids_are_each_read_once_and_in_order(world: World) -> None:
+    """Both merge #1 and #2 to #3. The reader first ends #1 of the one and #2 of the other."""
+
+    async def main() -> None:
+        await world.store.start()
+        async with world.client("story") as client:
+            streams = [await client.create_stream(f"sim/{name}") for name in "ab"]
+            for stream, n_low in zip(streams, (1, 5), strict=True):
+                await stream.split(0)
+                for key, n_events in (("low", n_low), ("high", 6 - n_low)):
+                    await stream.write(
+                        [f"{stream.scoped_name} {key} {n}" for n in range(n_events)], KEYS[key]
+                    )
+                await stream.merge([segment.segment_id for segment in await stream.segments()])
+                await stream.write(f"{stream.scoped_name} last")
+                await stream.seal()
+            async with group_of(world, client) as group:
+                names = [stream.scoped_name for stream in streams]
+                await group.create(reading(names, automatic_checkpoint_interval_ms=-1))
+                async with await group.create_reader("r", checkpoint_at_segment_end=True) as reader:
+                    reads = [await reader.read_next(1.0) for _ in range(50)]
+        assert reads[-1].is_completed
+        found = [read.event for read in reads if read.event is not None]
+        for name in names:
+            of_stream = [event for event in found if event.startswith(name.encode())]
+            assert len(of_stream) == 7
+            assert of_stream[-1] == f"{name} last".encode()
+
+    world.loop.run_until_complete(main())
 
 
 async def replaced(group: AsyncReaderGroup, n_before: int, n_after: int) -> tuple[AsyncReader, AsyncReader]:

@@ -185,6 +185,22 @@ def test_the_hole_of_a_merge_that_ended_after_a_checkpoint_began_is_known(is_com
     assert state.merged_positions() == state.merged_positions("another") == {}
 
 
+def test_a_segment_of_another_stream_with_the_same_id_ends_no_merge() -> None:
+    other = "s/y/1.#epoch.0"
+    begin = rg.ReaderGroupStateInit(CONFIG, {A: 0, B: 8, other: 0}, {})
+    acquired = [rg.AddReader("r1"), *(rg.AcquireSegment("r1", name) for name in (A, B, other))]
+    state = fold([begin, *acquired, MERGE_A, rg.SegmentCompleted("r1", other, {})])
+    assert state.future[C].waits_for == (ID_B,)
+    assert state.unassigned == {}, "successors are read after all their predecessors"
+
+
+def test_a_successor_that_a_java_reader_acquires_early_is_held_by_it() -> None:
+    """Java's state lets it begin when a segment of another stream with the same id as B is completed."""
+    state = fold([*BOTH, MERGE_A, rg.AcquireSegment("r2", C)])
+    assert state.assigned == {"r1": {}, "r2": {B: 8, C: 0}}
+    assert (state.future, state.unassigned) == ({}, {})
+
+
 def test_end_offsets() -> None:
     state = fold([rg.ReaderGroupStateInit(CONFIG, {A: 0, B: 0}, {A: 64, B: NO_END, C: 0, D: -1})])
     ends = [state.end_of(segment) for segment in (A, B, C, D, "s/x/9.#epoch.0")]

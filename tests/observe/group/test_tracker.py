@@ -238,6 +238,17 @@ def test_a_merge_waits_and_says_for_what() -> None:
     assert (then[1].why, then[1].reader, then[1].segment_id) == ("predecessors read", "a", segment_id(1, 2))
 
 
+def test_a_segment_of_another_stream_with_the_same_id_is_not_waited_for() -> None:
+    successors: dict[str, tuple[int, ...]] = {segment(2, 1): (0, 1)}
+    names = segment(0), segment(1), segment(1, stream="s/y")
+    seen = last(
+        [rg.SegmentCompleted("a", names[0], successors)],
+        [rg.SegmentCompleted("a", names[2], {})],
+        before=[[init(*names)], [rg.AddReader("a"), *(rg.AcquireSegment("a", name) for name in names)]],
+    )
+    assert kinds(seen) == ["group_segment_finished"]
+
+
 def test_checkpoints_that_end_otherwise() -> None:
     cleared = last(
         [rg.CreateCheckpoint("one")], [rg.CreateCheckpoint("two"), rg.ClearCheckpointsBefore("two")]

@@ -16,6 +16,7 @@ from functools import singledispatchmethod
 
 from pravega_lab.client.reader_group.core.checkpoints import Checkpoints, is_silent
 from pravega_lab.client.reader_group.errors import StateLogError
+from pravega_lab.client.reader_group.values import stream_of
 from pravega_lab.protocol.metadata import reader_group as rg
 from pravega_lab.protocol.metadata.reader_group import KeyRange, ReaderGroupConfig, SegmentWithRange, Update
 from pravega_lab.protocol.names import parse_segment_name, segment_name
@@ -212,9 +213,11 @@ class GroupState:
     @_apply.register
     def _acquire(self, update: rg.AcquireSegment) -> None:
         held = self._online(update.reader)
-        if update.segment not in self.unassigned:
+        # Java's state lets a successor begin early, as `_complete` says.
+        is_early = self.future.pop(update.segment, None) is not None
+        if not is_early and update.segment not in self.unassigned:
             raise StateLogError(f"{update.reader} acquired {update.segment}, which is not unassigned")
-        held[update.segment] = self.unassigned.pop(update.segment)
+        held[update.segment] = self.unassigned.pop(update.segment, 0)
 
     @_apply.register
     def _update_distance(self, update: rg.UpdateDistanceToTail) -> None:
@@ -228,6 +231,11 @@ class GroupState:
 
     @_apply.register
     def _complete(self, update: rg.SegmentCompleted) -> None:
+        """Complete a segment, for which only successors in its own stream wait.
+
+        Java's state compares ids alone, and segments of two streams may have the same id. A successor would
+        begin early, and again later.
+        """
         del self._held(update.reader, update.segment)[update.segment]
         self.last_read.pop(update.segment, None)
         self._told.pop(update.segment, None)
@@ -235,9 +243,9 @@ class GroupState:
         for name, predecessors in update.successors.items():
             if name not in self.future:
                 self.future[name] = Future(tuple(dict.fromkeys(predecessors)), ())
-        done = parse_segment_name(update.segment).segment_id
+        done, stream = parse_segment_name(update.segment).segment_id, stream_of(update.segment)
         for name, future in list(self.future.items()):
-            if done in future.waits_for:
+            if done in future.waits_for and stream_of(name) == stream:
                 future.waits_for = tuple(i for i in future.waits_for if i != done)
                 future.done = None if future.done is None else (*future.done, done)
             if not future.waits_for:
