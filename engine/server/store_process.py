@@ -14,10 +14,10 @@ import subprocess
 import sys
 import tempfile
 import time
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO
 
 from pravega_lab.errors import StoreUnavailableError
 
@@ -63,7 +63,10 @@ class StoreProcess:
         self._scaling_clock = scaling_clock
         self._ports = [controller_port, segment_store_port]
         self._limits = limits or Limits()
-        self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the object
+        with tempfile.TemporaryFile() as log:
+            self._log = os.dup(log.fileno())
+        # Not in `close`, after which the log may be read, nor at exit, when the store may be closed later.
+        weakref.finalize(self, os.close, self._log).atexit = False
         self._process: subprocess.Popen[bytes] | None = None
         self._registry_port = registry_port
         self.uri = self.registry_uri = ""
@@ -143,7 +146,7 @@ class StoreProcess:
         # The child writes through the same file offset, so seeking here would make it overwrite its log.
         pieces: list[bytes] = []
         offset = 0
-        while piece := os.pread(self._log.fileno(), LOG_PIECE_BYTES, offset):
+        while piece := os.pread(self._log, LOG_PIECE_BYTES, offset):
             pieces.append(piece)
             offset += len(piece)
         return b"".join(pieces).decode(errors="replace")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +22,7 @@ def store() -> Iterator[StoreProcess]:
 
 def test_reading_the_log_leaves_the_position_at_which_the_child_writes(store: StoreProcess) -> None:
     """Parent and child share one offset: a line written during the read would overwrite another."""
-    log = store._log.fileno()
+    log = store._log
     os.write(log, b"first line\nsecond line\n")  # as the child writes: at the shared offset
     os.lseek(log, len(b"first line\n"), os.SEEK_SET)
     assert store.log() == "first line\nsecond line\n"
@@ -30,7 +32,7 @@ def test_reading_the_log_leaves_the_position_at_which_the_child_writes(store: St
 def test_the_log_is_whole_whatever_its_length_and_however_often_it_is_read(store: StoreProcess) -> None:
     line = b"x" * 99 + b"\n"
     for count in range(1, 4):
-        os.write(store._log.fileno(), line * 1000)
+        os.write(store._log, line * 1000)
         assert store.log() == (line * 1000 * count).decode()
 
 
@@ -48,3 +50,16 @@ def test_an_interrupted_start_leaves_no_process_that_holds_the_folder(
         StoreProcess(tmp_path)
     monkeypatch.undo()
     StoreProcess(tmp_path).close()
+
+
+def test_a_closed_store_leaves_no_file_open() -> None:
+    """A program that makes errors of warnings would end with one."""
+    with StoreProcess() as store:
+        descriptors = len(os.listdir("/dev/fd"))
+    assert store.log() == ""
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        del store
+        gc.collect()
+    assert [str(warning.message) for warning in warned] == []
+    assert len(os.listdir("/dev/fd")) < descriptors
