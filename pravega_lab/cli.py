@@ -106,6 +106,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     error. If no program reads the output any more, the command prints nothing and ends with the code of
     SIGPIPE.
     """
+    _open_standard_streams()
     words = list(sys.argv[1:] if argv is None else argv)
     command = next((w for w in words if w in COMMANDS), None)
     try:
@@ -142,6 +143,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
+
+
+def _open_standard_streams() -> None:
+    """Open the null device for each standard stream that is closed, as by ``2>&-`` in a shell.
+
+    The next file would take its number otherwise, and what a C library writes to standard error would be
+    written into the log of a store.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):  # numbers 0 to 2
+        if getattr(sys, name) is None:
+            number = os.open(os.devnull, os.O_RDONLY if mode == "r" else os.O_WRONLY)
+            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115 - until the end
 
 
 def _drop_output() -> None:

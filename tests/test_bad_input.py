@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -99,6 +100,42 @@ def test_a_command_whose_output_has_no_room_says_so() -> None:
         )
     assert ended.stderr.decode() == "pravega-lab password: the output: No space left on device\n"
     assert ended.returncode == 1
+
+
+def with_closed_streams(streams: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    """Run Python with ``arguments``, and with standard streams closed as a shell does it."""
+    command = ["sh", "-c", f'exec "$@" {streams}', "sh", sys.executable, *arguments]
+    return subprocess.run(command, capture_output=True, cwd=ROOT, timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("streams", "words", "code", "said"),
+    [
+        ("<&-", "password eve prn::*,READ", 1, "pravega-lab password: the password of 'eve' is empty"),
+        ("<&- >&-", "password eve prn::*,READ", 1, "pravega-lab password: the password of 'eve' is empty"),
+        ("</dev/null >&-", "--version", 0, ""),
+        ("<&- >&- 2>&-", "standalone --controller-port 0 --segment-store-port 0 --with-parent", 0, ""),
+    ],
+)
+def test_a_closed_standard_stream_is_empty(streams: str, words: str, code: int, said: str) -> None:
+    """The thread that waits for the end of input failed without one, and the store served for ever."""
+    ended = with_closed_streams(streams, "-m", "pravega_lab.cli", *words.split())
+    assert ended.stderr.decode().startswith(said)
+    assert b"Traceback" not in ended.stderr
+    assert ended.returncode == code
+
+
+def test_no_file_takes_the_number_of_a_closed_standard_stream(tmp_path: Path) -> None:
+    """Or else the log of a store would contain what C libraries write to standard error."""
+    program = f"""
+import os
+from pravega_lab import cli
+cli.main([])
+number = os.open(".", os.O_RDONLY)
+open({str(tmp_path / "number")!r}, "w").write(str(number))
+"""
+    assert with_closed_streams("<&- >&- 2>&-", "-c", program).returncode == 0
+    assert int((tmp_path / "number").read_text()) > 2
 
 
 @pytest.mark.parametrize(
