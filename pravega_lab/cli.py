@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from importlib import import_module
+from textwrap import wrap
 from typing import Any, NoReturn
 
 from pravega_lab import __version__
@@ -54,21 +55,40 @@ COMMANDS = {
     ),
 }
 
+_LISTED_AT_MOST = 40  # names in a message
+
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+class _Help(argparse.HelpFormatter):
+    """Keeps names with hyphens on one line, so that they can be searched and copied."""
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return wrap(" ".join(text.split()), width, break_on_hyphens=False)
 
 
 class _Parser(argparse.ArgumentParser):
     """Parses options written in full: the meaning of an abbreviation would change with new options."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(**options, allow_abbrev=False)
+        super().__init__(**options, allow_abbrev=False, formatter_class=_Help)
+
+    def error(self, message: str) -> NoReturn:
+        """End the program with one sentence: the usage of a command can be longer than a screen."""
+        self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
 
     def refuse(self, what: str, word: str, known: Iterable[str]) -> NoReturn:
         """End the program with a message that names ``word``, the nearest known name and all known names."""
         names = sorted(known)
         near = get_close_matches(word, names, 1)
         hint = f"; did you mean {near[0]}?" if near else "."
-        self.error(f"there is no {what} {word!r}{hint} There are: {', '.join(names)}")
+        there_are = f"There are: {', '.join(names)}"
+        listed = there_are if len(names) <= _LISTED_AT_MOST else f"See {self.prog} --help"
+        self.exit(2, f"{self.prog}: error: there is no {what} {word!r}{hint} {listed}\n")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            self.refuse(action.dest.replace("_", " "), str(value), map(str, action.choices))
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse as argparse does, but let the parser of the command refuse options that it does not know."""

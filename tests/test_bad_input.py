@@ -30,6 +30,7 @@ from pravega_lab import errors as e
 from pravega_lab.client import HEAD, Client, ScalingPolicy, Stream, Table, connect
 from pravega_lab.client.reader_group import ReaderGroup, reading
 from pravega_lab.client.values import ScalingKind
+from pravega_lab.connector.simulation.families import ALL_BUGS
 from pravega_lab.errors import Definite
 from pravega_lab.protocol.controller import controller_pb2 as pb
 from pravega_lab.protocol.stream_cut import StreamCut
@@ -44,11 +45,12 @@ EIGHT_MIB = 8 << 20
 
 
 def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    """What a command says that does not even begin; its last line is the sentence."""
+    """What a command says that does not even begin: one line, the sentence."""
     with pytest.raises(SystemExit) as ended:
         cli.main(words)
     assert ended.value.code == 2
-    return capsys.readouterr().err.splitlines()[-1]
+    [sentence] = capsys.readouterr().err.splitlines()
+    return sentence
 
 
 @pytest.mark.parametrize(
@@ -74,12 +76,29 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
         ("standalone --segment-store-port store", "'store' is not a port"),
         ("standalone --memory --data x", "not allowed with argument --memory"),
         ("demo --events many", "invalid int value: 'many'"),
+        ("standalone --log-format xml", "no log format 'xml'. There are: json, text"),
+        ("simulate --scenario spilt", "no scenario 'spilt'; did you mean split? There are: clocks, "),
+        (
+            "simulate --bug ack-before-synk",
+            "'ack-before-synk'; did you mean ack-before-sync? See pravega-lab ",
+        ),
+        ("watch --once", "required: URI (see pravega-lab watch --help)"),
+        ("admin lst --data x", "no action 'lst'; did you mean list? There are: backup, compact, dump, "),
     ],
 )
 def test_an_option_that_cannot_be_is_named(
     capsys: pytest.CaptureFixture[str], words: str, sentence: str
 ) -> None:
-    assert sentence in refused(capsys, *words.split())
+    said = refused(capsys, *words.split())
+    assert sentence in said
+    assert len(said) < 1500
+
+
+def test_names_with_hyphens_are_whole_in_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["simulate", "--help"])
+    said = capsys.readouterr().out
+    assert [bug for bug in ALL_BUGS if bug not in said] == []
 
 
 def test_a_command_whose_output_nobody_reads_ends_without_a_word() -> None:
