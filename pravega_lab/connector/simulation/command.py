@@ -191,7 +191,8 @@ def _results(seeds: range, scenario: str | None, bug: str | None, jobs: int, pla
         yield from (run_any(seed, scenario, bug, plan) for seed in seeds)
         return
     with workers(min(jobs, len(seeds)), arrays=scenario == FILES) as pool:
-        yield from pool.imap(_run_one, [(seed, scenario, bug, plan) for seed in seeds])
+        # Not a list: someone may give many seeds, and end the command when they have seen enough.
+        yield from pool.imap(_run_one, ((seed, scenario, bug, plan) for seed in seeds))
 
 
 def _run_one(task: tuple[int, str | None, str | None, Plan]) -> Result:

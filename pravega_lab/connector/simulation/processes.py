@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +33,7 @@ def workers(jobs: int, *, arrays: bool = False) -> Iterator[Pool]:
         if not arrays:
             os.environ[ARRAYS_VARIABLE] = "off"
         # Spawn processes: a fork of this process would inherit its threads.
-        pool = multiprocessing.get_context("spawn").Pool(jobs, initializer=quiet)
+        pool = multiprocessing.get_context("spawn").Pool(jobs, initializer=_begin)
     finally:
         if before is None:
             os.environ.pop(ARRAYS_VARIABLE, None)
@@ -51,6 +52,11 @@ def results_of(
         if of_kind:
             with workers(jobs, arrays=arrays) as pool:
                 yield from pool.imap_unordered(work, of_kind, 1)
+
+
+def _begin() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes, and the pool ends its own
+    quiet()
 
 
 def quiet() -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from pravega_lab.cli import main
+from pravega_lab.connector.simulation import command
 from pravega_lab.connector.simulation.command import parse_seeds
+from pravega_lab.engine.simulation.kernel.faults import plan_of
 from pravega_lab.errors import BadInputError
 
 
@@ -21,6 +25,34 @@ def test_seeds_are_a_range_with_both_ends() -> None:
 def test_other_seeds_are_refused(text: str) -> None:
     with pytest.raises(BadInputError, match=r"0\.\.199"):
         parse_seeds(text)
+
+
+def test_more_seeds_than_a_range_can_count_are_refused() -> None:
+    with pytest.raises(BadInputError, match="give at most"):
+        parse_seeds(f"1..{10**30}")
+
+
+class _Counted:
+    """Many seeds, and how many of them were asked for."""
+
+    asked = 0
+
+    def __len__(self) -> int:
+        return 1_000_000
+
+    def __iter__(self) -> Iterator[int]:
+        for seed in range(len(self)):
+            self.asked += 1
+            yield seed
+
+
+@pytest.mark.slow
+def test_seeds_are_taken_as_processes_need_them() -> None:
+    """A list of them all took minutes and all memory, for a range that its user ends with Ctrl-C."""
+    seeds = _Counted()
+    results = command._results(cast("range", seeds), "log", None, 2, plan_of(""))
+    assert next(results).seed == 0
+    assert seeds.asked < 100_000
 
 
 @pytest.mark.slow
