@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from pravega_lab.client.context import StreamContext
 from pravega_lab.client.controller.calls import Controller
@@ -24,6 +24,8 @@ from pravega_lab.errors import NotFoundError, StreamSealedError
 from pravega_lab.protocol.metadata.reader_group import KeyRange, ReaderGroupConfig, Update, UpdatingConfig
 from pravega_lab.protocol.names import READER_GROUP_PREFIX, parse_segment_name, split_scoped_name
 from pravega_lab.protocol.stream_cut import UNBOUNDED, StreamCut
+
+T = TypeVar("T")
 
 
 class _StateLog(AsyncStateSynchronizer[GroupState, Update]):
@@ -78,11 +80,15 @@ class GroupAccess:
             ReaderGroupNotFoundError: There is no such group.
             NoStateYetError: The group is being created.
         """
+        await self._of_log(self.sync.fetch())
+        return self.state
+
+    async def _of_log(self, call: Awaitable[T]) -> T:
+        """Return the result of a call of the state log. Without the log there is no group."""
         try:
-            await self.sync.fetch()
+            return await call
         except (NotFoundError, StreamSealedError) as error:
             raise self._missing(error) from error
-        return self.state
 
     def _missing(self, error: Exception) -> ReaderGroupNotFoundError:
         return ReaderGroupNotFoundError(
@@ -102,15 +108,15 @@ class GroupAccess:
                 await self.fetch()
                 return self.sync.bytes_since_whole
             case steps.Write(decide):
-                return await self.sync.update(decide)
+                return await self._of_log(self.sync.update(decide))
             case steps.Append(updates):
-                return await self.sync.append(updates)
+                return await self._of_log(self.sync.append(updates))
             case steps.FindSuccessors(segment):
                 return await self.successors(segment)
             case steps.Publish(positions):
                 return await self.publish(positions)
             case steps.Compact():
-                return await self.sync.compact()
+                return await self._of_log(self.sync.compact())
             case steps.FinishReset():
                 return await self.finish_reset()
 

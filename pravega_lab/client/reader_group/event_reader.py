@@ -13,7 +13,11 @@ from pravega_lab.client.framing.event_batch import event_batch
 from pravega_lab.client.reader_group.access import GroupAccess
 from pravega_lab.client.reader_group.core.pace import Pace
 from pravega_lab.client.reader_group.core.reader import Answer, Decision, ReaderCore, come_online, go_offline
-from pravega_lab.client.reader_group.errors import ReaderExistsError, ReinitializationRequiredError
+from pravega_lab.client.reader_group.errors import (
+    ReaderExistsError,
+    ReaderGroupNotFoundError,
+    ReinitializationRequiredError,
+)
 from pravega_lab.client.reader_group.time_windows import StreamClock
 from pravega_lab.client.reader_group.values import (
     BatchRead,
@@ -163,7 +167,7 @@ class AsyncReader(ClosedByAsyncWith):
         if not self._core.is_quiet(now_ms):
             try:
                 checkpoint = await self._decide(self._core.before_read(now_ms=now_ms))
-            except (ReinitializationRequiredError, NotFoundError) as error:
+            except (ReinitializationRequiredError, ReaderGroupNotFoundError) as error:
                 self._is_offline = True
                 await self._let_go(str(error))
                 raise

@@ -194,7 +194,10 @@ class AsyncReaderGroup(ClosedByAsyncWith):
         """Return the state of the group in sentences."""
         state = await self.state()
         lengths = await self._lengths(list(state.positions()))
-        successors = {segment: await self._access.successors(segment) for segment in state.ended()}
+        successors = {}
+        for segment in state.ended():
+            with suppress(NotFoundError):  # its stream was deleted
+                successors[segment] = await self._access.successors(segment)
         return explain_state(self.scoped_name, state, lengths, successors, now_ms=self._access.clock_ms())
 
     async def _lengths(self, segments: Sequence[str]) -> dict[str, int]:

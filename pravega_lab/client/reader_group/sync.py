@@ -265,7 +265,9 @@ class Reader(ClosedByWith, OfThisProcess):
             ReinitializationRequiredError: The group was reset, or this reader was declared offline: it
                 is closed; create a new one.
             TruncatedDataError: Unread events were truncated. The next read continues after them.
-            ReaderGroupNotFoundError: The group was deleted.
+            ReaderGroupNotFoundError: The group was deleted; the reader is closed.
+            StreamNotFoundError: A stream of the group was deleted. The reader is online until it is closed.
+                Reset the group to a configuration without this stream.
         """
         return loop_thread().run(self._core.read_next(timeout_s), self._core.put_back)
 

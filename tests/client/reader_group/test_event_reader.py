@@ -12,8 +12,8 @@ import pytest
 
 from pravega_lab.client.reader_group import opening
 from pravega_lab.client.reader_group.access import GroupAccess
-from pravega_lab.client.reader_group.core.reader import Decision, Write
-from pravega_lab.client.reader_group.errors import ReinitializationRequiredError
+from pravega_lab.client.reader_group.core.reader import Append, Compact, Decision, Write
+from pravega_lab.client.reader_group.errors import ReaderGroupNotFoundError, ReinitializationRequiredError
 from pravega_lab.client.reader_group.event_reader import AsyncReader
 from pravega_lab.client.reader_group.group import AsyncReaderGroup
 from pravega_lab.client.reader_group.opening import reading
@@ -21,7 +21,7 @@ from pravega_lab.engine.simulation.groups.apps import group_of
 from pravega_lab.engine.simulation.kernel.journal import Journal
 from pravega_lab.engine.simulation.kernel.loop import SimulationLoop
 from pravega_lab.engine.simulation.store.world import World
-from pravega_lab.errors import StoreUnavailableError
+from pravega_lab.errors import StoreUnavailableError, StreamNotFoundError
 from pravega_lab.protocol.metadata import reader_group as rg
 
 STREAM = "sim/stream"
@@ -88,6 +88,47 @@ def test_streams_with_the_same_segment_ids_are_each_read_once_and_in_order(world
             assert of_stream[-1] == f"{name} last".encode()
 
     world.loop.run_until_complete(main())
+
+
+def test_a_reader_whose_stream_was_deleted_can_leave_its_group(world: World) -> None:
+    async def main() -> None:
+        await world.store.start()
+        async with world.client("story") as client:
+            gone, kept = [await client.create_stream(f"sim/{name}") for name in "ab"]
+            async with group_of(world, client) as group:
+                await group.create(reading(["sim/a", "sim/b"], automatic_checkpoint_interval_ms=-1))
+                reader = await group.create_reader("r", checkpoint_at_segment_end=True)
+                assert (await reader.read_next()).event is None
+                await gone.seal()
+                await gone.delete()
+                for _ in range(2):
+                    with pytest.raises(StreamNotFoundError, match="there is no stream sim/a"):
+                        await take(reader, 1)
+                    assert "1 reader online (r)" in str(await group.explain())
+                await reader.close()
+                assert await group.online_readers() == []
+                await group.reset(config=reading(["sim/b"]))
+                await kept.write("more")
+                async with await group.create_reader("r") as reader:
+                    assert await take(reader, 1) == [b"more"]
+
+    world.loop.run_until_complete(main())
+
+
+def test_a_write_to_the_log_of_a_deleted_group_says_that_the_group_is_gone(world: World) -> None:
+    async def story(group: AsyncReaderGroup) -> None:
+        reader = await group.create_reader("r")
+        await group.delete()
+        for step in (
+            Write(lambda _: [rg.UpdatingConfig(True)]),
+            Append((rg.UpdatingConfig(True),)),
+            Compact(),
+        ):
+            with pytest.raises(ReaderGroupNotFoundError, match="there is no reader group sim/group"):
+                await reader._access.take(step)
+        await reader.close()
+
+    tell(world, story)
 
 
 async def replaced(group: AsyncReaderGroup, n_before: int, n_after: int) -> tuple[AsyncReader, AsyncReader]:
