@@ -243,7 +243,7 @@ class RealDisk:
                 self._create(*record)
 
         try:
-            with self._room_for(size):
+            with self._naming_trouble(size):
                 is_full = await self._run(self._others, begin)
                 while not is_full and not await self._run(self._others, fill):
                     await asyncio.sleep(PAUSE_S)
@@ -254,8 +254,19 @@ class RealDisk:
                 self._others.submit(file.drop)  # after the step that may still run
             raise
 
-    def _room_for(self, n_bytes: int) -> contextlib.AbstractContextManager[None]:
-        return _naming_a_full_disk(f"no room for {n_bytes} bytes in {str(self.folder)!r}")
+    @contextlib.contextmanager
+    def _naming_trouble(self, n_bytes: int) -> Iterator[None]:
+        """Name a lack of room for a new file, or a folder that vanished, where the file is made."""
+        try:
+            with _naming_a_full_disk(f"no room for {n_bytes} bytes in {str(self.folder)!r}"):
+                yield
+        except FileNotFoundError as error:
+            raise OSError(
+                errno.ESTALE,
+                f"The folder {str(self.folder)!r}, or an unfinished file in it, was removed or renamed while"
+                " the store was running. Data that was acknowledged earlier may be lost with it: put the"
+                " folder back, or restore it from a copy, before you start the store again",
+            ) from error
 
     def _may_pause(self, filled: float) -> bool:
         return may_pause(filled, self._written, time.monotonic() - self._group_s)
@@ -274,7 +285,7 @@ class RealDisk:
 
     async def write_file(self, name: str, data: bytes) -> None:
         """See Disk."""
-        with self._room_for(len(data)):
+        with self._naming_trouble(len(data)):
             await self._run(self._others, lambda: self._create(name, data))
 
     async def check_logs(self) -> None:

@@ -395,6 +395,16 @@ def test_a_log_file_that_vanishes_is_noticed_after_the_sync(
     disk.close()
 
 
+@pytest.mark.parametrize("is_log", [True, False])
+def test_a_file_in_a_folder_that_vanished_is_refused_as_harm(tmp_path: Path, is_log: bool) -> None:
+    """The next file of the log may be made before a check of the others finds that they are gone."""
+    disk = RealDisk(tmp_path / "store")
+    (tmp_path / "store").rename(tmp_path / "elsewhere")
+    with contextlib.closing(disk), pytest.raises(OSError, match="may be lost with it") as caught:
+        run(disk.create("log-1", 4096, b"header") if is_log else disk.write_file("snapshot-1", b"whole"))
+    assert caught.value.errno == errno.ESTALE
+
+
 def _zero(path: Path) -> None:
     size = path.stat().st_size
     path.unlink()
