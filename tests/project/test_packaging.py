@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -42,6 +43,19 @@ def test_building_the_wheel_prints_no_warning(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stdout[-3000:]
     assert [line for line in done.stdout.splitlines() if "warning" in line.lower()] == []
+
+
+def test_node_takes_only_typescript_of_the_project_for_modules() -> None:
+    """JupyterLab runs its yarn.js with Node. It printed itself and failed where the environment was here,
+    because the checkout declared all JavaScript below it as modules.
+    """
+    assert "type" not in json.loads((ROOT / "package.json").read_text())
+    listed = subprocess.run(["git", "ls-files", "*.ts"], cwd=ROOT, capture_output=True, text=True, check=True)
+    for folder in sorted({(ROOT / name).parent for name in listed.stdout.splitlines()}):
+        nearest = next(
+            path for above in (folder, *folder.parents) if (path := above / "package.json").exists()
+        )
+        assert json.loads(nearest.read_text()).get("type") == "module", folder
 
 
 @pytest.mark.slow
