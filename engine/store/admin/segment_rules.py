@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from uuid import UUID
 
-from pravega_lab.protocol.names import TABLE_SUFFIX, parent_of, transaction_id_of
+from pravega_lab.protocol.names import TABLE_SUFFIX, is_transient, parent_of, transaction_id_of
 
 from ..metadata import cuts
 from ..metadata.epochs import Epochs
@@ -56,7 +56,10 @@ def segments_of_streams_exist(facts: Facts) -> Iterator[Finding]:
 
 
 def segments_belong_to_something(facts: Facts) -> Iterator[Finding]:
-    """A stream segment belongs to a stream that has it. A transaction whose segments exist is in use."""
+    """A stream segment belongs to a stream that has it. A transaction whose segments exist is in use.
+
+    A transient segment belongs to its writer. It may outlive its parent until the store deletes it.
+    """
     rule = "segments belong to something"
     live = {key: set(live_ids(stream, epochs)) for key, (stream, epochs) in _by_key(facts).items()}
     open_ids = {
@@ -76,7 +79,9 @@ def segments_belong_to_something(facts: Facts) -> Iterator[Finding]:
         if stream is None:
             if transaction is None:
                 yield note(rule, name, "No stream has this segment. A client may have created it.")
-        elif transaction is None and segment_id not in live.get((stream.scope, stream.name), (segment_id,)):
+        elif transaction is not None or is_transient(name):
+            continue
+        elif segment_id not in live.get((stream.scope, stream.name), (segment_id,)):
             yield damage(rule, name, "The segment exists, and its stream has truncated it or never had it.")
 
 

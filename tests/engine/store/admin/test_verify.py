@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from random import Random
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -16,6 +17,7 @@ from pravega_lab.engine.store.log import operations as ops
 from pravega_lab.engine.store.log.history import HISTORY_NAME, Cut, History, Stop, encode_history
 from pravega_lab.engine.store.storage.recovery import open_storage
 from pravega_lab.engine.store.storage.storage import Storage
+from pravega_lab.protocol.names import transient_segment_name
 from tests.engine.store.storage_driver import STORES, Driver, TornDisk, stored
 
 EVENTS = "controller/epoch/s/events/000000000"
@@ -33,6 +35,15 @@ def test_a_whole_store_is_sound(disk: TornDisk) -> None:
     assert verdict.is_sound
     assert verdict.findings == ()
     assert str(verdict).startswith("sound: 20 groups in 4 log files")
+
+
+def test_a_segment_that_an_interrupted_writer_left_is_no_damage(disk: TornDisk) -> None:
+    """Its stream has truncated the parent, or was deleted and created again, before the store deletes it."""
+    name = transient_segment_name("s/events/9.#epoch.9", UUID(int=1), UUID(int=2))
+    Driver(disk, file_bytes=16 * 1024).do(ops.CreateSegment(name))
+    verdict = verify(disk)
+    assert verdict.is_sound
+    assert verdict.findings == ()
 
 
 # -- bytes ---------------------------------------------------------------------------------------------------
