@@ -6,6 +6,7 @@ The output is a table, or with ``--json`` a line of JSON for each row.
 from __future__ import annotations
 
 import argparse
+import errno
 import json
 import os
 from collections.abc import Iterable, Sequence
@@ -29,6 +30,9 @@ ACTIONS = {
     "restore": "make the new data folder of the backup --from",
     "compact": "rewrite the log of a stopped store to what its streams need",
 }
+
+#: The actions that write files, not only the output.
+CHANGING = ("backup", "restore", "compact")
 
 #: The fields of a `Verdict` that ``verify --json`` prints.
 COUNTS = (
@@ -69,9 +73,12 @@ def run(args: argparse.Namespace) -> int:
     except BrokenPipeError:  # main ends the command
         raise
     except OSError as error:
-        where = f" {os.fsdecode(error.filename)!r}" if isinstance(error.filename, str | bytes) else ""
+        if error.errno == errno.ENOSPC and args.action not in CHANGING:
+            raise  # main says that it is the output: these actions write nothing else
+        name = error.filename
+        step = f"use {os.fsdecode(name)!r}" if isinstance(name, str | bytes) else "continue"
         raise BadInputError(
-            f"{args.action} cannot use{where}: {error.strerror or error}. Look at the owner and the mode of"
+            f"{args.action} cannot {step}: {error.strerror or error}. Look at the owner and the mode of"
             " the files and folders, and at the room on the disk, then try again."
         ) from error
 

@@ -310,6 +310,18 @@ def test_a_copy_for_which_the_disk_has_no_room_leaves_nothing(
     assert sorted(data.parent.iterdir()) == before
 
 
+@pytest.mark.parametrize("action", ["list", "dump", "verify"])
+def test_an_output_that_has_no_room_is_no_fault_of_the_store(data: Path, action: str) -> None:
+    """It said "list cannot use: No space left on device. Look at the owner and the mode of the files"."""
+    command = [sys.executable, "-m", "pravega_lab.cli", "admin", action, "--data", str(data)]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, cwd=ROOT, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (
+        1,
+        "pravega-lab admin: the output: No space left on device\n",
+    )
+
+
 def test_a_name_that_is_no_text_is_spelled_out(data: Path) -> None:
     odd = os.fsencode(data.parent) + b"/\xff\n"
     os.rename(data, odd)
