@@ -187,6 +187,7 @@ def test_an_empty_folder_name_is_no_folder(capsys: pytest.CaptureFixture[str]) -
         ("simulate --scenario finished-task --act '1 delay x y'", "write '1 delay CHANNEL MS'"),
         ("lab --port 99999999", "--port 99999999 is not a port: give 1 to 65535"),
         ("savepoint inspect no-such-folder", "no-such-folder does not exist, or is empty"),
+        (f"savepoint inspect {__file__}", "test_bad_input.py is a file: name the folder of one checkpoint"),
     ],
 )
 def test_a_command_that_cannot_begin_says_why(

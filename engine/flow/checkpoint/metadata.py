@@ -94,7 +94,8 @@ async def load(files: Files, folder: str) -> CompletedCheckpoint:
         data = await files.read(join(folder, METADATA))
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
         found = ", ".join((await files.names(folder))[:5])
-        said = f"has no {METADATA} (it has {found})" if found else "does not exist, or is empty"
+        nothing = "is a file" if isinstance(error, NotADirectoryError) else "does not exist, or is empty"
+        said = f"has no {METADATA} (it has {found})" if found else nothing
         raise DamagedCheckpointError(
             f"{folder} {said}: name the folder of one checkpoint or savepoint, chk-7 for example"
         ) from error
