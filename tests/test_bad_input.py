@@ -188,6 +188,10 @@ def test_an_empty_folder_name_is_no_folder(capsys: pytest.CaptureFixture[str]) -
         ("lab --port 99999999", "--port 99999999 is not a port: give 1 to 65535"),
         ("savepoint inspect no-such-folder", "no-such-folder does not exist, or is empty"),
         (f"savepoint inspect {__file__}", "test_bad_input.py is a file: name the folder of one checkpoint"),
+        ("standalone --tier2-options {}", "the options of tier 2 need --tier2 URL"),
+        ("standalone --tier2-rebuild", "the options of tier 2 need --tier2 URL"),
+        ("standalone --tier2-chunk-bytes 0", "the options of tier 2 need --tier2 URL"),
+        ("standalone --tier2-after-s 5", "the options of tier 2 need --tier2 URL"),
     ],
 )
 def test_a_command_that_cannot_begin_says_why(

@@ -57,8 +57,15 @@ def settings_of(args: argparse.Namespace) -> TierSettings | None:
     if args.tier2 == "":
         raise BadInputError("--tier2 '' is not a folder: name one, as a path or as a URL of fsspec")
     if args.tier2 is None:
-        if args.tier2_options is not None or args.tier2_rebuild:
-            raise BadInputError("--tier2-options and --tier2-rebuild need --tier2 URL, the folder in tier 2")
+        sizes = (args.tier2_chunk_bytes, args.tier2_backlog_bytes, args.tier2_cache_bytes, args.tier2_after_s)
+        defaults = (
+            DEFAULTS.chunk_bytes,
+            DEFAULTS.backlog_bytes,
+            DEFAULTS.cache_bytes,
+            DEFAULTS.after_ms / 1000,
+        )
+        if args.tier2_options is not None or args.tier2_rebuild or sizes != defaults:
+            raise BadInputError("the options of tier 2 need --tier2 URL, the folder in tier 2")
         return None
     if args.data is None:
         raise BadInputError("--tier2 needs --data DIR: a store in memory has no log that segments move from")
