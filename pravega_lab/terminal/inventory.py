@@ -84,7 +84,7 @@ def check_group(client: Client, scoped_name: str) -> None:
         raise BadInputError(
             f"{scoped_name} is a stream, not a reader group. Groups of {scope}: {_listed(groups)}"
         )
-    _check(name, groups, f"reader group in {scope}")
+    _check(name, groups, "reader group", f" in {scope}")
 
 
 def _streams(client: Client, scope: str) -> Sequence[str]:
@@ -96,11 +96,11 @@ def _streams(client: Client, scope: str) -> Sequence[str]:
         raise
 
 
-def _check(name: str, known: Sequence[str], what: str) -> None:
+def _check(name: str, known: Sequence[str], what: str, where: str = "") -> None:
     if name not in known:
         near = get_close_matches(name, known, 1)
         hint = f" Did you mean {near[0]}?" if near else ""
-        raise BadInputError(f"there is no {what} {name!r}.{hint} There are: {_listed(known)}")
+        raise BadInputError(f"there is no {what} {name!r}{where}.{hint} There are: {_listed(known)}")
 
 
 def _listed(names: Sequence[str]) -> str:

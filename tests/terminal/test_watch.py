@@ -358,7 +358,7 @@ def test_a_user_of_one_scope_may_look_at_it(tmp_path: Path, capsys: pytest.Captu
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["demo/bord"], "Did you mean board?"),
+        (["demo/bord"], "there is no reader group 'bord' in demo. Did you mean board?"),
         (["demo/flights"], "is a stream, not a reader group. Groups of demo: board"),
         (["dem/board"], "there is no scope 'dem'. Did you mean demo?"),
         (["dem"], "there is no scope 'dem'. Did you mean demo?"),
