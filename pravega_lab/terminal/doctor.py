@@ -147,12 +147,15 @@ def check_disk() -> Iterator[Finding]:
 def check_browser() -> Iterator[Finding]:
     """Check that there is a browser for the tests."""
     path = shutil.which("chromium") or shutil.which("google-chrome")
+    remedy = "only the browser tests need it: apt-get install chromium"
     if path is None:
-        yield Finding(
-            "chromium", "note", "not found", "only the browser tests need it: apt-get install chromium"
-        )
+        yield Finding("chromium", "note", "not found", remedy)
         return
-    said = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=30, check=False)
+    try:
+        said = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.SubprocessError) as error:
+        yield Finding("chromium", "note", f"{path} does not run: {error}", remedy)
+        return
     yield Finding("chromium", "ok", said.stdout.strip() or "found")
 
 

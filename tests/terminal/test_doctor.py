@@ -100,3 +100,15 @@ def test_without_pyspark_nothing_of_spark_is_ok_and_nothing_red(monkeypatch: pyt
 def test_an_older_spark_is_red(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pyspark.__version__", "3.5.1")
     assert levels() == [("spark", "red")]
+
+
+def test_a_browser_that_does_not_run_is_a_note(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The command ended with its error, and showed nothing of what it had found."""
+    browser = tmp_path / "chromium"
+    browser.write_text("no program")
+    browser.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    [found] = doctor.check_browser()
+    assert found.level == "note"
+    assert "does not run: [Errno 8] Exec format error" in found.found
+    assert found.remedy
