@@ -84,7 +84,7 @@ class AsyncReaderGroup(ClosedByAsyncWith):
 
     async def create(self, config: ReaderGroupConfig) -> bool:
         """Create the group and return True, or False if it existed with the same configuration."""
-        wanted = complete(config)
+        wanted = await self._access.with_settled_ends(complete(config))
         found = await self._access.calls.create(wanted)
         if found != wanted:
             raise ConfigMismatchError(
@@ -311,7 +311,7 @@ class AsyncReaderGroup(ClosedByAsyncWith):
             if strangers:
                 raise BadInputError(f"group {self.scoped_name} does not read {strangers}")
             config = self._access.config_from(cuts)
-        await self._reset(complete(config))
+        await self._reset(await self._access.with_settled_ends(complete(config)))
 
     async def _reset(self, config: ReaderGroupConfig) -> None:
         """Announce the reset, update the controller, then begin again (reader-groups.md B6).

@@ -102,13 +102,15 @@ class Start:
     def to_update(self, config: ReaderGroupConfig) -> Update:
         """Return the whole state: Java's own initial state unless a segment waits."""
         ends = end_segments(config)
-        if not self.future:
+        # A segment at whose beginning the group stops might wait for one that the group does not read.
+        future = {name: ids for name, ids in self.future.items() if ends.get(name) != 0}
+        if not future:
             ranged = {SegmentWithRange(s, self.ranges[s]): at for s, at in self.unassigned.items()}
             return rg.ReaderGroupStateInit(config, self.unassigned, ends, ranged)
         checkpoints = rg.CheckpointState(is_last_checkpoint_published=True)
         last_read = {name: at for name, at in self.unassigned.items() if at >= 0}
         return rg.CompactReaderGroupState(
-            config, checkpoints, {}, self.future, {}, self.unassigned, ends, last_read, self.ranges
+            config, checkpoints, {}, future, {}, self.unassigned, ends, last_read, self.ranges
         )
 
 

@@ -67,12 +67,15 @@ async def segments_between(context: StreamContext, start: StreamCut, end: Stream
     """Return the ids of the segments between two cuts, both included, ascending. No ``end``: up to the tail.
 
     Upstream compares offsets of a segment that is in both cuts, and treats -1 as less than the start's. Any
-    offset not before the start's gives the same segments.
+    offset not before the start's gives the same segments. A segment that has not begun and shares keys with
+    an unread one is a placeholder.
     """
     first = start.positions
     last: dict[int, int] = {}
     if end is not None:
         last = {s: max(offset, first.get(s, SEGMENT_READ)) for s, offset in end.positions.items()}
+        if 0 in last.values():
+            last |= dict.fromkeys(await _not_begun(context, end.positions, 0), SEGMENT_READ)
     try:
         return await context.controller.segments_between(context.name, first, last)
     except RefusedError as error:
@@ -172,7 +175,65 @@ def check_order(start: StreamCut, begins: Mapping[int, int], end: StreamCut) -> 
 
 async def resolve_end(context: StreamContext, bound: Bound) -> StreamCut:
     """Return the end of a read as a cut. Raises `BadInputError` for a cut of another stream."""
-    return await (tail(context) if _is_unbounded(bound) else resolve(context, bound))
+    return await settled(context, await (tail(context) if _is_unbounded(bound) else resolve(context, bound)))
+
+
+async def settled(context: StreamContext, end: StreamCut) -> StreamCut:
+    """Return an ending cut in which no read segment shares keys with a later one.
+
+    A position in the middle of a scale has them (reader-groups.md B4). A read that ended with them would
+    leave out what was read of their successors. So their successors that have not begun take their place: at
+    0, or as a placeholder, at -1, while one of their predecessors is not read.
+    """
+    found = dict(end.positions)
+    passed, waiting = dict[int, None](), dict[int, None]()  # segments that were read, and placeholders
+    while SEGMENT_READ in found.values():
+        listed = await context.ranges(list(found))
+        at = without_placeholders(found, [s for s in listed if s.segment_id not in waiting])
+        known = [s for s in listed if s.segment_id in at]
+        read = [s for s in known if at[s.segment_id] == SEGMENT_READ and _newer(s, listed)]
+        if not read:
+            break
+        passed |= dict.fromkeys(segment.segment_id for segment in read)
+        for segment in read:
+            for successor in await context.controller.successors(context.name, segment.segment_id):
+                new = successor.segment
+                if new.segment_id in found or any(new.overlaps(other) for other in _newer(segment, known)):
+                    continue  # the successor, or a later segment, is in the cut
+                before = await context.ranges(successor.predecessors)
+                is_ready = all(
+                    at.get(p.segment_id) == SEGMENT_READ or p.segment_id in passed or _newer(p, known)
+                    for p in before
+                )
+                found[new.segment_id] = 0 if is_ready else SEGMENT_READ
+                waiting |= {} if is_ready else {new.segment_id: None}
+            del found[segment.segment_id]
+    return StreamCut(end.scoped_stream, found)
+
+
+async def settled_for_group(context: StreamContext, end: StreamCut) -> StreamCut:
+    """Return an ending cut as `settled` does, with 0 for placeholders: a group reads nothing of them."""
+    found = await settled(context, end)
+    unbegun = await _not_begun(context, found.positions, SEGMENT_READ)
+    return StreamCut(end.scoped_stream, found.positions | dict.fromkeys(unbegun, 0))
+
+
+async def _not_begun(context: StreamContext, positions: Mapping[int, int], offset: int) -> list[int]:
+    """Return the segments at ``offset`` that share keys with an older segment that is not read."""
+    if offset not in positions.values():
+        return []
+    listed = await context.ranges(list(positions))
+    unread = [s for s in listed if positions[s.segment_id] >= 0]
+    return [
+        s.segment_id
+        for s in listed
+        if positions[s.segment_id] == offset
+        and any(o.segment_id < s.segment_id and o.overlaps(s) for o in unread)
+    ]
+
+
+def _newer(segment: SegmentRange, listed: Sequence[SegmentRange]) -> list[SegmentRange]:
+    return [other for other in listed if other.segment_id > segment.segment_id and other.overlaps(segment)]
 
 
 def _is_unbounded(bound: Bound) -> bool:

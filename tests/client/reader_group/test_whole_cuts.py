@@ -1,4 +1,4 @@
-"""Cuts in the middle of merges: what they lack, how a group begins at one. Histories found by simulation."""
+"""Cuts in the middle of merges: what they lack, how a group begins or ends at one. Found by simulation."""
 
 from __future__ import annotations
 
@@ -9,15 +9,21 @@ from typing import Any
 
 import pytest
 
+from pravega_lab.client.reader_group.opening import reading
 from pravega_lab.client.reader_group.whole_cuts import Start, add_start, is_whole, whole
-from pravega_lab.client.values import Successor
+from pravega_lab.client.reading.cuts import settled, settled_for_group
+from pravega_lab.client.values import HEAD, TAIL, ScalingPolicy, Successor
+from pravega_lab.engine.simulation.groups.apps import group_of
+from pravega_lab.engine.simulation.kernel.journal import Journal
+from pravega_lab.engine.simulation.kernel.loop import SimulationLoop
+from pravega_lab.engine.simulation.store.world import World
 from pravega_lab.protocol.metadata.reader_group import (
     CompactReaderGroupState,
     ReaderGroupConfig,
     ReaderGroupStateInit,
 )
 from pravega_lab.protocol.names import SegmentRange
-from pravega_lab.protocol.stream_cut import UNBOUNDED
+from pravega_lab.protocol.stream_cut import UNBOUNDED, StreamCut
 
 
 class History:
@@ -67,6 +73,8 @@ FAR_MERGE = History(
 )
 # 1 and 2 give way to 4 and 5, of which 5 has keys of both.
 SHIFTED = History([{0: (0, 2), 1: (2, 4), 2: (4, 6), 3: (6, 8)}, {4: (2, 3), 5: (3, 6)}])
+# 6 has keys of 0 and of 3, which follows 1.
+NESTED = History([{0: (0, 3), 1: (3, 6), 2: (6, 8)}, {3: (3, 4), 4: (4, 6)}, {5: (0, 1), 6: (1, 4)}])
 
 
 @pytest.mark.parametrize(
@@ -108,3 +116,61 @@ def test_how_a_group_begins(
     assert start.future == {history.segment_name(i): ids for i, ids in future.items()}
     whole_state = start.to_update(ReaderGroupConfig({"s/x": UNBOUNDED}))
     assert isinstance(whole_state, CompactReaderGroupState if future else ReaderGroupStateInit)
+
+
+@pytest.mark.parametrize(
+    ("history", "end", "expected", "of_a_group"),
+    [
+        (MERGE, {0: 5, 1: 9}, {0: 5, 1: 9}, {0: 5, 1: 9}),
+        (MERGE, {0: -1, 1: 9}, {0: -1, 1: 9}, {0: -1, 1: 9}),
+        (MERGE, {0: -1, 1: 9, 2: -1}, {1: 9, 2: -1}, {1: 9, 2: 0}),
+        (
+            SHIFTED,
+            {0: 0, 1: -1, 2: 8, 3: 0, 4: 2},
+            {0: 0, 2: 8, 3: 0, 4: 2, 5: -1},
+            {0: 0, 2: 8, 3: 0, 4: 2, 5: 0},
+        ),
+        (SHIFTED, {0: 0, 1: -1, 2: -1, 3: 0, 4: 2}, {0: 0, 3: 0, 4: 2, 5: 0}, {0: 0, 3: 0, 4: 2, 5: 0}),
+        (NESTED, {0: -1, 1: -1, 2: 7, 5: 2}, {2: 7, 3: 0, 4: 0, 5: 2, 6: -1}, {2: 7, 3: 0, 4: 0, 5: 2, 6: 0}),
+    ],
+)
+def test_what_takes_the_place_of_read_segments_whose_successors_have_begun(
+    history: Any, end: dict[int, int], expected: dict[int, int], of_a_group: dict[int, int]
+) -> None:
+    cut = StreamCut("s/x", end)
+    assert asyncio.run(settled(history, cut)).positions == expected
+    assert asyncio.run(settled_for_group(history, cut)).positions == of_a_group
+
+
+@pytest.mark.parametrize("is_0_read", [False, True])
+def test_reads_and_groups_end_at_a_cut_in_the_middle_of_a_scale(is_0_read: bool) -> None:
+    """#0 and #1 give way to #2, which has keys of both, and to #3, which was begun before #2."""
+    loop = SimulationLoop(1)  # type: ignore[abstract]
+    world = World(loop, Journal())
+    low, high = "1", "0"  # keys of #0 and #2, and of #1 and #3
+
+    async def main() -> None:
+        await world.store.start()
+        async with world.client("story") as client:
+            stream = await client.create_stream("sim/stream", scaling=ScalingPolicy.fixed(2))
+            await stream.write(["a", "b"], low)
+            await stream.write(["c"], high)
+            await stream.scale([0, 1], [(0.0, 0.75), (0.75, 1.0)])
+            await stream.write(["d", "e"], [low, high])
+            of_3 = max((await stream.tail()).positions)
+            cut = StreamCut(stream.scoped_name, {0: -1 if is_0_read else 9, 1: -1, of_3: 9})
+            before = [b"a", b"b", b"c", b"e"] if is_0_read else [b"a", b"c", b"e"]
+            async with stream.read(HEAD, cut) as batches:
+                assert sorted([event async for event in batches.events()]) == before
+            async with stream.read(cut, TAIL) as batches:
+                after = [event async for event in batches.events()]
+            assert sorted(before + after) == [b"a", b"b", b"c", b"d", b"e"]
+            async with group_of(world, client) as group:
+                await group.create(reading(["sim/stream"], end=[cut], automatic_checkpoint_interval_ms=-1))
+                async with await group.create_reader("r", checkpoint_at_segment_end=True) as reader:
+                    reads = [await reader.read_next(1.0) for _ in range(20)]
+            assert sorted(read.event for read in reads if read.event is not None) == before
+            assert reads[-1].is_completed
+
+    loop.run_until_complete(main())
+    loop.dispose()

@@ -403,13 +403,15 @@ class ReaderCore:
         found = Successors()
         if segment not in self._state.end_segments:
             found = yield from self._ask(FindSuccessors(segment))
-        named = [segment, *found.predecessors]
+        # A successor at whose beginning the group stops might wait for a segment that ended without any.
+        successors = {s: ids for s, ids in found.predecessors.items() if self._state.end_of(s) != 0}
+        named = [segment, *successors]
         ranges = {name: found.ranges.get(name, self._state.range_of(name)) for name in named}
 
         def decide(state: GroupState) -> list[Update]:
             if self._is_held_up(state) or segment not in state.assigned[self.reader]:
                 return []
-            return [rg.SegmentCompleted(self.reader, segment, found.predecessors, ranges)]
+            return [rg.SegmentCompleted(self.reader, segment, successors, ranges)]
 
         yield from self._ask(Write(decide))
 
