@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from pravega_lab.client.reader_group.calls import complete
 from pravega_lab.client.reader_group.opening import reading
 from pravega_lab.client.reader_group.whole_cuts import Start, add_start, is_whole, whole
 from pravega_lab.client.reading.cuts import settled, settled_for_group
@@ -171,6 +172,13 @@ def test_reads_and_groups_end_at_a_cut_in_the_middle_of_a_scale(is_0_read: bool)
                     reads = [await reader.read_next(1.0) for _ in range(20)]
             assert sorted(read.event for read in reads if read.event is not None) == before
             assert reads[-1].is_completed
+            async with group_of(world, client) as group:
+                await group.delete()
+            async with group_of(world, client) as group:
+                config = reading(["sim/stream"], end=[cut])
+                await group._access.calls.create(complete(config))  # as Java does
+                assert await group.create(config), "it has no state"
+                assert not await group.create(config)
 
     loop.run_until_complete(main())
     loop.dispose()
