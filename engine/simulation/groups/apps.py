@@ -38,7 +38,7 @@ from pravega_lab.client.reader_group.values import EventRead, Position, full_nam
 from pravega_lab.errors import AlreadyExistsError, ConditionFailedError
 from pravega_lab.protocol.names import segment_name, split_scoped_name
 
-from ..store.apps import STREAM, App, Scaler, Surroundings, Writer
+from ..store.apps import KEYS, STREAM, App, Scaler, Surroundings, Writer
 from .java_rule import JavaRuleReader
 
 if TYPE_CHECKING:
@@ -47,6 +47,9 @@ if TYPE_CHECKING:
 
 
 GROUP = "sim/group"
+TWIN = "sim/twin"
+"""A second stream of the group, whose segments may have the ids of the first one's. It is not checked."""
+
 HEADER_BYTES = 8
 ROUNDS_A_LIFE = 4
 ON_ITS_WAY_S = 10.0  # longer than any link or disk of a run holds a request up
@@ -157,6 +160,8 @@ class Member(App):
 
     def show(self, found: EventRead) -> None:
         if found.event is not None:
+            if found.stream != STREAM:
+                return
             assert found.segment_id is not None
             assert found.offset is not None
             segment = segment_name(*split_scoped_name(STREAM), found.segment_id)
@@ -184,6 +189,18 @@ class TimedWriter(Writer):
         await writer.note_time(time_ms)
         self.log("noted", time=time_ms)
         await self.pause(300)
+
+
+class TwinWriter(App):
+    """Writes into the second stream."""
+
+    async def live(self, client: AsyncClient) -> None:
+        async with client.stream(TWIN).writer() as writer:
+            for n in range(self.chance.randint(20, 80)):
+                key = self.chance.choice(KEYS)
+                await writer.write([self.event(self.who, key, n)], key)
+                await self.pause(self.chance.choice((0, 5, 100)))
+            await writer.flush()
 
 
 class LastingScaler(Scaler):

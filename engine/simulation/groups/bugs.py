@@ -12,7 +12,7 @@ from itertools import count
 from typing import Any
 
 from pravega_lab.client.reader_group import access, event_reader, group
-from pravega_lab.client.reader_group.core import assignment
+from pravega_lab.client.reader_group.core import assignment, state
 from pravega_lab.client.reader_group.core.checkpoints import Checkpoints
 from pravega_lab.client.reader_group.core.reader import ReaderCore, Successors, go_offline
 from pravega_lab.client.reader_group.core.state import GroupState
@@ -32,12 +32,14 @@ from .java_rule import JavaRuleReader
 GROUP_BUGS: dict[str, Bug] = {}
 
 
-def _bug(name: str, checker: str = "") -> Callable[[Callable[[], list[Replacement]]], None]:
+def _bug(
+    name: str, checker: str = "", scenario: str = "groups"
+) -> Callable[[Callable[[], list[Replacement]]], None]:
     """Register a function that returns the replacements. Its docstring describes the bug."""
 
     def register(replacements: Callable[[], list[Replacement]]) -> None:
         what = " ".join((replacements.__doc__ or "").split())
-        GROUP_BUGS[name] = Bug(name, what, "groups", checker, replacements)
+        GROUP_BUGS[name] = Bug(name, what, scenario, checker, replacements)
 
     return register
 
@@ -144,6 +146,12 @@ def _first_predecessor() -> list[Replacement]:
         return Successors(dict.fromkeys(found.predecessors, (own,)), found.ranges)
 
     return [(access.GroupAccess, "successors", wrong)]
+
+
+@_bug("predecessors-of-all-streams", scenario="streams")
+def _predecessors_of_all_streams() -> list[Replacement]:
+    """A completed segment counts as a predecessor in every stream that has its id, as it does upstream."""
+    return [(state, "stream_of", lambda segment: "")]
 
 
 @_bug("released-at-the-beginning", "delivery")

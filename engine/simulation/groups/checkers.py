@@ -5,9 +5,12 @@ Each yields violations as text that begins with the name of the rule. `check` ch
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
 
 from pravega_lab.client.reader_group.core.format import GroupFormat
+from pravega_lab.protocol.metadata.reader_group import Update
 from pravega_lab.protocol.names import segment_name, split_scoped_name
 
 from ..kernel.journal import Entry, Journal
@@ -18,14 +21,22 @@ from .window_checkers import Stream, Windows
 READ = -1
 
 
-def check(journal: Journal, log: list[tuple[int, bytes]], stream_name: str) -> list[str]:
-    """Return all violations. ``log`` has the entries of the state log, each with the offset after it."""
+def check(
+    journal: Journal, log: list[tuple[int, bytes]], stream_name: str, unchecked: str | None = None
+) -> list[str]:
+    """Return all violations. ``log`` has the entries of the state log, each with the offset after it.
+
+    ``unchecked`` is another stream of the group, whose segments are left out.
+    """
     model, stream = LogModel(), _stream(journal, stream_name)
     lives = _lives(journal)
     windows = Windows(journal, stream, lives)
     for behind, data in log:
         for update in GroupFormat().read(data):
-            model.take(update, behind)
+            if unchecked is None:
+                model.take(update, behind)
+            elif not getattr(update, "segment", "").startswith(f"{unchecked}/"):
+                model.take(_without(unchecked, update), behind)
         windows.look(model, behind)
     problems = list(model.problems)
     problems += _deliveries(model, stream, lives)
@@ -56,6 +67,21 @@ def _stream(journal: Journal, stream_name: str) -> Stream:
         found.lengths[name(entry.about["segment"])] = end
         found.events[name(entry.about["segment"])] = [(offset, event) for offset, event in events]
     return found
+
+
+def _without(stream: str, update: Update) -> Update:
+    """Return an update of the state log without what it says of the segments of a stream."""
+    named = {field.name: getattr(update, field.name) for field in fields(update)}
+    changes: dict[str, Any] = {n: _others(stream, of) for n, of in named.items() if isinstance(of, dict)}
+    return replace(update, **changes)
+
+
+def _others(stream: str, of: Mapping[Any, Any]) -> dict[Any, Any]:
+    return {
+        key: _others(stream, value) if isinstance(value, dict) else value
+        for key, value in of.items()
+        if not getattr(key, "segment", key).startswith(f"{stream}/")
+    }
 
 
 def _lives(journal: Journal) -> dict[tuple[str, int], list[Entry]]:

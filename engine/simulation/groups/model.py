@@ -142,9 +142,11 @@ class LogModel:
         self.completed.append(update.segment)
         for name, ids in update.successors.items():
             self.future.setdefault(name, set(ids))
-        done = parse_segment_name(update.segment).segment_id
+        done = parse_segment_name(update.segment)
         for name in list(self.future):
-            self.future[name].discard(done)
+            its = parse_segment_name(name)
+            if (its.scope, its.stream) == (done.scope, done.stream):
+                self.future[name].discard(done.segment_id)
             if not self.future[name]:
                 del self.future[name]
                 self.unassigned[name] = 0

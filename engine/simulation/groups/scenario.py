@@ -3,7 +3,8 @@
 Everything is drawn from the seed. Writers, scaling and resets finish, and all faults end. The members and a
 new one are then left alone. After a checkpoint they must share the segments evenly within two refresh
 intervals. In some seeds a member follows the rule of Java's client. The stream is then sealed, and the
-members read to its end.
+members read to its end. In the scenario ``streams`` the group has a second stream, which scales too and whose
+segments may have the same ids. Only the first one is checked.
 `groups.checkers` checks the journal and the state log. For the command line: ``python -m
 pravega_lab.engine.simulation.groups.scenario``.
 """
@@ -13,8 +14,9 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from random import Random
 
 from pravega_lab.client.reader_group.core.state import GroupState
@@ -32,11 +34,12 @@ from ..store.apps import STREAM
 from ..store.scenarios import draw_trouble
 from ..store.world import EVENT_HEADER_BYTES, World
 from . import apps, checkers
-from .apps import GROUP, group_of
+from .apps import GROUP, TWIN, group_of
 
 ALONE_S_MAX = 600.0
 LOOK_S = 0.2
 READ_S = 0.5  # how long a member may take from one look at the group to the next read
+STREAMS = "streams"  # the scenario in which the group has two
 LAGS_MS = (0, 1_500)  # the lags of the two writers
 STATE_STREAM = (split_scoped_name(GROUP)[0], READER_GROUP_PREFIX + split_scoped_name(GROUP)[1])
 MARK_STREAM = (split_scoped_name(STREAM)[0], MARK_PREFIX + split_scoped_name(STREAM)[1])
@@ -47,15 +50,17 @@ class GroupWorld(World):
 
     log: list[tuple[int, bytes]]
     is_left_alone = False
+    streams: tuple[str, ...] = (STREAM,)
 
     async def run(self, segments: int, trouble: Callable[[], None]) -> None:
         """Run the whole scenario, until the journal and the state log are complete."""
         await self.store.start()
         async with self.client("setup") as client:
-            stream = await client.create_stream(STREAM, scaling=ScalingPolicy.fixed(segments))
-            await stream.update(scaling=ScalingPolicy.by_event_rate(1_000_000_000, 2, 1))
+            for name in self.streams:
+                stream = await client.create_stream(name, scaling=ScalingPolicy.fixed(segments))
+                await stream.update(scaling=ScalingPolicy.by_event_rate(1_000_000_000, 2, 1))
             async with group_of(self, client) as group:
-                await group.create(_config(self.chance))
+                await group.create(_config(self.streams, self.chance))
         trouble()
         self.keep_to_plan()
         acting = [self.loop.create_task(self._keep(app), name=f"keep {app.name}") for app in self.apps]
@@ -68,7 +73,8 @@ class GroupWorld(World):
         reading.append(self.loop.create_task(self._keep(late), name="keep late"))
         await self._leave_alone()
         async with self.client("sealer") as client:
-            await client.stream(STREAM).seal()
+            for name in self.streams:
+                await client.stream(name).seal()
         await self._finish(reading)
         store.cancel()
         self.store.crash()
@@ -90,8 +96,9 @@ class GroupWorld(World):
         n_javas = sum(isinstance(app, apps.Member) and app.follows_java for app in self.until_end)
         async with self.client("watcher") as client, group_of(self, client) as group:
             segments = {
-                segment_name(*split_scoped_name(STREAM), s.segment_id)
-                for s in await client.stream(STREAM).segments()
+                segment_name(*split_scoped_name(name), s.segment_id)
+                for name in self.streams
+                for s in await client.stream(name).segments()
             }
             end_s = self.loop.time() + ALONE_S_MAX
             for _ in range(1 + n_javas * len(segments)):
@@ -151,9 +158,9 @@ def _shares_of(state: GroupState) -> tuple[list[int], int]:
     return [len(held) for held in state.assigned.values()], len(state.unassigned)
 
 
-def _config(chance: Random) -> ReaderGroupConfig:
+def _config(streams: Sequence[str], chance: Random) -> ReaderGroupConfig:
     return ReaderGroupConfig(
-        {STREAM: UNBOUNDED},
+        dict.fromkeys(streams, UNBOUNDED),
         automatic_checkpoint_interval_ms=chance.choice((500, 2_000, 10_000)),
         group_refresh_time_ms=chance.choice((100, 1_000, 3_000)),
     )
@@ -172,27 +179,33 @@ def _populate(world: GroupWorld, chance: Random) -> None:
     world.apps.append(apps.Compactor(world, "compactor", chance.choice((0, 2))))
 
 
-def run_groups(seed: int, bug: str | None = None, plan: Plan = EVERYTHING) -> Result:
+def run_groups(
+    seed: int, bug: str | None = None, plan: Plan = EVERYTHING, scenario: str = "groups"
+) -> Result:
     """Run one seed and return its result. Errors are recorded in ``problems`` and not raised.
 
     ``bug`` is one of `bugs.GROUP_BUGS`, planted for this run. ``plan`` says which drawn
-    faults happen.
+    faults happen. In the ``scenario`` "streams" the group has two streams.
     """
     if bug is not None:
         from .bugs import GROUP_BUGS
 
         with GROUP_BUGS[bug].planted():
-            return replace(run_groups(seed, plan=plan), bug=bug)
-    return run_story(seed, "groups", _run, plan)
+            return replace(run_groups(seed, plan=plan, scenario=scenario), bug=bug)
+    return run_story(seed, scenario, partial(_run, has_twin=scenario == STREAMS), plan)
 
 
-def _run(result: Result, loop: SimulationLoop) -> None:
+def _run(result: Result, loop: SimulationLoop, *, has_twin: bool) -> None:
     chance = loop.random("groups")
     world = GroupWorld(loop, result.journal)
     world.store.file_bytes = chance.choice((16_384, 65_536))
     world.store.watermark_period_ms = 500  # with the usual period the runs would have to be much longer
     world.trouble_s = chance.choice((3.0, 8.0, 15.0))
     _populate(world, chance)
+    if has_twin:
+        world.streams = (STREAM, TWIN)
+        world.apps.append(apps.TwinWriter(world, "twin-writer"))
+        world.apps.append(apps.LastingScaler(world, "twin-scaler", 14, TWIN))
 
     def trouble() -> None:
         draw_trouble(world, chance, "groups")
@@ -201,7 +214,7 @@ def _run(result: Result, loop: SimulationLoop) -> None:
 
     try:
         loop.run_until_complete(world.run(chance.choice((1, 2, 4, 8)), trouble))
-        result.problems += checkers.check(result.journal, world.log, STREAM)
+        result.problems += checkers.check(result.journal, world.log, *world.streams)
     finally:
         result.faults = world.faults
 

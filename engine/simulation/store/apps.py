@@ -291,12 +291,13 @@ class Vandal(App):
 class Scaler(App):
     """Splits and merges segments, and moves their bounds."""
 
-    def __init__(self, world: Surroundings, name: str, rounds: int) -> None:
+    def __init__(self, world: Surroundings, name: str, rounds: int, stream: str = STREAM) -> None:
         super().__init__(world, name)
         self.rounds = rounds
+        self.stream = stream
 
     async def live(self, client: AsyncClient) -> None:
-        stream = client.stream(STREAM)
+        stream = client.stream(self.stream)
         while self.rounds:
             self.rounds -= 1
             await self.pause(800)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from pravega_lab.connector.simulation.bugs import CONNECTOR_BUGS, FORM_OF
 from pravega_lab.connector.simulation.scenario import SCENARIO as CONNECTOR
@@ -17,18 +18,19 @@ from pravega_lab.engine.simulation.flow.race import RACE_BUGS, run_race_seed
 from pravega_lab.engine.simulation.flow.race import SCENARIO as RACE
 from pravega_lab.engine.simulation.flow.scenario import run_flow
 from pravega_lab.engine.simulation.groups.bugs import GROUP_BUGS
-from pravega_lab.engine.simulation.groups.scenario import run_groups
+from pravega_lab.engine.simulation.groups.scenario import STREAMS, run_groups
 from pravega_lab.engine.simulation.kernel.faults import EVERYTHING, Plan
 from pravega_lab.engine.simulation.kernel.run import Result
 from pravega_lab.engine.simulation.store.bugs import BUGS
 from pravega_lab.engine.simulation.store.scenarios import NAMES, run_seed
 
 GROUPS, FLOW, FILES = "groups", "flow", "files"
-SCENARIOS = (*NAMES, GROUPS, FLOW, CONNECTOR, RACE)
+SCENARIOS = (*NAMES, GROUPS, STREAMS, FLOW, CONNECTOR, RACE)
 """The scenarios that run anywhere. `FILES` needs pyarrow: its jobs read Parquet files, and then a stream."""
 # Scenarios with bugs of their own. The bugs of the store belong to all other scenarios.
 PLANTED: dict[str, tuple[str, ...]] = {
-    GROUPS: tuple(GROUP_BUGS),
+    GROUPS: tuple(name for name, bug in GROUP_BUGS.items() if bug.scenario == GROUPS),
+    STREAMS: tuple(name for name, bug in GROUP_BUGS.items() if bug.scenario == STREAMS),
     FLOW: tuple(name for name, bug in FLOW_BUGS.items() if bug.scenario == FLOW),
     FILES: tuple(name for name, bug in FLOW_BUGS.items() if bug.scenario == FILES),
     RACE: tuple(RACE_BUGS),
@@ -85,6 +87,7 @@ def _run_connector(seed: int, bug: str | None, plan: Plan) -> Result:
 
 _RUNS: dict[str, Callable[[int, str | None, Plan], Result]] = {
     GROUPS: run_groups,
+    STREAMS: partial(run_groups, scenario=STREAMS),
     FLOW: _run_flow,
     FILES: _run_files,
     RACE: _run_race,

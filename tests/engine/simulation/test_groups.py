@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from pravega_lab.engine.simulation.groups.bugs import GROUP_BUGS
-from pravega_lab.engine.simulation.groups.scenario import run_groups
+from pravega_lab.engine.simulation.groups.scenario import STREAMS, run_groups
 
 SEEDS_MAX = 25  # within which a bug has to show
 # Seeds that show a bug, where it is not 0. They are tried first.
@@ -17,6 +17,7 @@ KNOWN: dict[str, int] = {
     "reported-late": 9,
     "compaction-forgets-offsets": 8,
     "first-predecessor-only": 2,
+    "predecessors-of-all-streams": 2,
     "checkpoint-too-early": 7,
     "released-at-the-beginning": 2,
     "goes-on-after-release": 27,
@@ -45,6 +46,15 @@ def test_seeds(first: int) -> None:
         assert result.steps > 2_000
         n_windows += len({entry.about["lower"] for entry in result.journal.of("window")} - {None})
     assert n_windows >= 4
+
+
+@pytest.mark.slow
+def test_seeds_of_a_group_of_two_streams() -> None:
+    for seed in range(6):
+        result = run_groups(seed, scenario=STREAMS)
+        assert result.problems == [], f"seed {seed}"
+        logs = [entry.who.partition(".")[0] for entry in result.journal.of("scaled")]
+        assert set(logs) >= {"scaler", "twin-scaler"}
 
 
 @pytest.mark.slow
@@ -123,7 +133,8 @@ def test_equal_seeds_are_equal_runs() -> None:
 def test_a_planted_bug_is_found(name: str) -> None:
     bug = GROUP_BUGS[name]
     for seed in (KNOWN.get(name, 0), *range(SEEDS_MAX)):
-        if any(problem.startswith(bug.checker) for problem in run_groups(seed, bug=name).problems):
+        result = run_groups(seed, bug=name, scenario=bug.scenario)
+        if any(problem.startswith(bug.checker) for problem in result.problems):
             return
     pytest.fail(f"{name} ({bug.what}) passed {SEEDS_MAX} seeds")
 
