@@ -200,7 +200,7 @@ class AsyncStream:
 
     async def truncate(self, cut: Bound) -> None:
         """Drop the events before ``cut``."""
-        at = await cuts.resolve(self._context, cut)
+        at = await cuts.settled(self._context, await cuts.resolve(self._context, cut))
         try:
             await self._controller.truncate_stream(self.scoped_name, at.positions)
         except AccessDeniedError:

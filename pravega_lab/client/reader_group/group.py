@@ -23,6 +23,7 @@ from pravega_lab.client.reader_group.errors import (
 from pravega_lab.client.reader_group.event_reader import AsyncReader, open_reader
 from pravega_lab.client.reader_group.explain import Explanation, explain_state
 from pravega_lab.client.reader_group.values import Checkpoint, GroupMetrics, Position, stream_of
+from pravega_lab.client.reading.cuts import settled
 from pravega_lab.errors import (
     AlreadyExistsError,
     BadInputError,
@@ -342,7 +343,8 @@ class AsyncReaderGroup(ClosedByAsyncWith):
                 "MANUAL_RELEASE_AT_USER_STREAMCUT accepts cuts"
             )
         for stream, cut in cuts.items():
-            if not await self._access.calls.publish(state.config, cut):
+            at = await settled(self._access.stream(stream), cut)
+            if not await self._access.calls.publish(state.config, at):
                 raise RefusedError(
                     f"the controller refused {cut} as what {self.scoped_name} is done with in {stream}: it "
                     "must cover the key space and not lie before the last one"

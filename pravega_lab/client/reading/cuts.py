@@ -179,11 +179,12 @@ async def resolve_end(context: StreamContext, bound: Bound) -> StreamCut:
 
 
 async def settled(context: StreamContext, end: StreamCut) -> StreamCut:
-    """Return an ending cut in which no read segment shares keys with a later one.
+    """Return a cut in which no read segment shares keys with a later one, for an end or a truncation.
 
     A position in the middle of a scale has them (reader-groups.md B4). A read that ended with them would
-    leave out what was read of their successors. So their successors that have not begun take their place: at
-    0, or as a placeholder, at -1, while one of their predecessors is not read.
+    leave out what was read of their successors, and a store refuses to truncate at them. So their successors
+    that have not begun take their place: at 0, or as a placeholder, at -1, while one of their predecessors
+    is not read.
     """
     found = dict(end.positions)
     passed, waiting = dict[int, None](), dict[int, None]()  # segments that were read, and placeholders

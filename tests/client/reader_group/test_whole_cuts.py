@@ -22,9 +22,12 @@ from pravega_lab.protocol.metadata.reader_group import (
     CompactReaderGroupState,
     ReaderGroupConfig,
     ReaderGroupStateInit,
+    RetentionType,
 )
 from pravega_lab.protocol.names import SegmentRange
 from pravega_lab.protocol.stream_cut import UNBOUNDED, StreamCut
+
+MANUAL = RetentionType.MANUAL_RELEASE_AT_USER_STREAMCUT
 
 
 class History:
@@ -179,6 +182,11 @@ def test_reads_and_groups_end_at_a_cut_in_the_middle_of_a_scale(is_0_read: bool)
                 await group._access.calls.create(complete(config))  # as Java does
                 assert await group.create(config), "it has no state"
                 assert not await group.create(config)
+                await group.reset(config=reading(["sim/stream"], retention_type=MANUAL))
+                await group.update_retention_stream_cut({"sim/stream": cut})
+            await stream.truncate(cut)
+            async with stream.read(HEAD, TAIL) as batches:
+                assert [event async for event in batches.events()] == after
 
     loop.run_until_complete(main())
     loop.dispose()
