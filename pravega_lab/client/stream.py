@@ -143,6 +143,10 @@ class AsyncStream:
         last = None if end is Edge.TAIL else await cuts.resolve_end(self._context, end)
         return await cuts.segments_between(self._context, first, last)
 
+    async def settled_cut(self, cut: StreamCut) -> StreamCut:
+        """Return the same position as a cut whose segments were not read to their end before others of it."""
+        return await cuts.settled_for_group(self._context, cut)
+
     async def scale(self, seal: Sequence[int], ranges: Sequence[tuple[float, float]]) -> list[SegmentRange]:
         """Replace segments by segments with other key ranges, and return the new segments."""
         return await scaling.scale(self._context, seal, ranges)

@@ -101,6 +101,15 @@ class Stream:
         """Return the ids of all segments between two cuts, ascending, so predecessors come first."""
         return run(self._core.segments_between(start, end))
 
+    def settled_cut(self, cut: StreamCut) -> StreamCut:
+        """Return the same position as a cut without segments that were read before others of the cut.
+
+        A position in the middle of a scale lists a segment that was read to its end next to a successor of it
+        that was begun. In the new cut, the successors that have not begun take the place of such segments, at
+        offset 0. For programs that read segment by segment.
+        """
+        return run(self._core.settled_cut(cut))
+
     def scale(self, seal: Sequence[int], ranges: Sequence[tuple[float, float]]) -> list[SegmentRange]:
         """Replace active segments by new ones, and return the new ones when they are active.
 

@@ -56,14 +56,20 @@ class Backlog:
 def advance(
     backlogs: Sequence[Backlog], limit_bytes: int, boundaries: Sequence[Boundary]
 ) -> list[dict[int, int]]:
-    """Return the end cuts, one per stream, of a batch of about ``limit_bytes``."""
+    """Return the end cuts, one per stream, of a batch of about ``limit_bytes``.
+
+    The batch takes all that is left, too, if the limit allows no progress. A target in the middle of a scale
+    has segments that no other cut lets begin.
+    """
     total = sum(backlog.size_bytes for backlog in backlogs)
-    if total <= limit_bytes:
-        return [cut(backlog, dict(backlog.end)) for backlog in backlogs]
-    return [
-        cut(backlog, _ends(backlog, limit_bytes * backlog.size_bytes / total, boundary))
-        for backlog, boundary in zip(backlogs, boundaries, strict=True)
-    ]
+    if total > limit_bytes:
+        found = [
+            cut(backlog, _ends(backlog, limit_bytes * backlog.size_bytes / total, boundary))
+            for backlog, boundary in zip(backlogs, boundaries, strict=True)
+        ]
+        if found != [cut(backlog, backlog.begin) for backlog in backlogs]:
+            return found
+    return [{segment: backlog.end[segment] for segment in sorted(backlog.target)} for backlog in backlogs]
 
 
 def _ends(backlog: Backlog, limit_bytes: float, boundary: Boundary) -> dict[int, int]:
@@ -143,14 +149,17 @@ def cut(backlog: Backlog, ends: Mapping[int, int]) -> dict[int, int]:
     """Return the stream cut at ``ends``. It covers the key space once, also in the middle of a merge.
 
     A segment that was read to its end stays in the cut until reading may begin all of its successors. A
-    segment that reading may not begin yet does not count as finished, even if it is empty.
+    segment that reading may not begin yet does not count as finished, even if it is empty. One that was begun
+    before, at a start in the middle of a scale, keeps its position.
     """
     lineage = backlog.lineage
     opened: dict[int, bool] = {}
     done: dict[int, bool] = {}
     for segment in lineage.order:
         before = (older for atom in lineage.gate[segment] for older in lineage.paths[atom] if older < segment)
-        opened[segment] = all(done[older] for older in before if not _same_epoch(older, segment))
+        opened[segment] = backlog.begin[segment] > 0 or all(
+            done[older] for older in before if not _same_epoch(older, segment)
+        )
         at_end = segment not in backlog.target and ends[segment] >= backlog.end[segment]
         done[segment] = opened[segment] and at_end
     found: set[int] = set()

@@ -61,7 +61,7 @@ class StreamView:
 
     def head(self) -> Cut:
         """Return the current head of the stream."""
-        return dict(stream_of(self._cluster, self.name).head().positions)
+        return self._settled(stream_of(self._cluster, self.name).head().positions)
 
     def tail(self) -> Cut:
         """Return the current tail of the stream."""
@@ -86,12 +86,21 @@ class StreamView:
         for cut in cuts:
             if cut.scoped_stream == self.name:
                 self._check(cut)
-                return self.whole(cut.positions)
+                return self._settled(cut.positions)
         found = ", ".join(cut.scoped_stream for cut in cuts)
         raise BadInputError(
             f"the stream cut given is of {found}, the stream read is {self.name}. Pass a cut of {self.name}; "
             f"for several streams, pass one cut of each, separated by commas"
         )
+
+    def _settled(self, cut: Mapping[int, int]) -> Cut:
+        """Return the same position without segments that were read before others of the cut.
+
+        A position in the middle of a scale has them, and the controller finds no segment after them.
+        """
+        read = {segment: -1 if at == self._lengths.get(segment) else at for segment, at in cut.items()}
+        found = stream_of(self._cluster, self.name).settled_cut(StreamCut(self.name, read))
+        return self.whole(found.positions)
 
     def _check(self, cut: StreamCut) -> None:
         """Raise `BadInputError` for a cut after the end of a segment. Each cut is checked once.
@@ -123,7 +132,10 @@ class StreamView:
             return sorted(start)
         stream = stream_of(self._cluster, self.name)
         try:
-            return stream.segments_between(StreamCut(self.name, dict(start)), StreamCut(self.name, dict(end)))
+            found = stream.segments_between(
+                StreamCut(self.name, dict(start)), StreamCut(self.name, dict(end))
+            )
+            return sorted({*found, *start, *end})
         except SegmentNotFoundError as error:
             raise _of_another_stream(error) from error
 
@@ -178,6 +190,7 @@ class StreamView:
 
     def slices(self, start: Mapping[int, int], end: Mapping[int, int]) -> list[SegmentSlice]:
         """Return what is between two cuts, segment by segment."""
+        start, end = self._settled(start), self._settled(end)
         between = self.between(start, end)
         lengths = {segment: self.length(segment) for segment in between if end.get(segment, -1) < 0}
         found = slices(self.name, between, start, end, lengths)
@@ -187,6 +200,7 @@ class StreamView:
 
     def backlog(self, start: Mapping[int, int], target: Mapping[int, int]) -> Backlog:
         """Return what is left to read from ``start`` to ``target``."""
+        start, target = self._settled(start), self._settled(target)
         between = self.between(start, target)
         begin = {segment: start.get(segment, 0) for segment in between}
         end = {s: target[s] if s in target else self.length(s) for s in between}

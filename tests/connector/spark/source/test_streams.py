@@ -69,6 +69,39 @@ def test_limited_batches_of_a_real_stream_read_everything_once_in_order(stream: 
     assert sorted(int(number) for _, number in seen) == list(range(400))
 
 
+@pytest.mark.parametrize("limit", [1, 10_000])
+@pytest.mark.parametrize("is_0_read", [False, True])
+def test_a_cut_in_the_middle_of_a_scale_is_a_start_and_an_end(
+    stream: Stream, is_0_read: bool, limit: int
+) -> None:
+    """#0 and #1 give way to #2, which has keys of both, and to #3, which was begun before #2."""
+    low, high = "1", "0"
+    stream.write(["a", "b", "c"], [low, low, high])
+    stream.scale([0, 1], [(0.0, 0.75), (0.75, 1.0)])
+    stream.write(["d", "e", "f"], [low, high, high])
+    cut = StreamCut(stream.scoped_name, {0: -1 if is_0_read else 9, 1: -1, max(stream.tail().positions): 9})
+    view = view_of(stream)
+    middle, tail = view.resolve(cut.to_text()), view.tail()
+
+    def between(start: dict[int, int], end: dict[int, int]) -> list[str]:
+        found: list[str] = []
+        for _ in range(20):
+            if start == end or not view.backlog(start, end).size_bytes:
+                return sorted(found)
+            [until] = advance([view.backlog(start, end)], limit, [view.boundary])
+            for batch in read_slices(stream, view.slices(start, until)):
+                found += [event.decode() for event in batch.column("event").to_pylist()]
+            start = until
+        raise AssertionError(f"no end of it: {found}")
+
+    after = ["d", "f"] if is_0_read else ["b", "d", "f"]
+    assert between(view.head(), middle) == sorted(set("abcdef") - set(after))
+    assert between(middle, tail) == after
+    stream.truncate(cut)
+    assert between(view.head(), tail) == after
+    assert between(view.resolve(stream.head().to_text()), tail) == after
+
+
 def test_a_task_reads_one_segment_after_the_other(stream: Stream) -> None:
     """Its rows are in the same order when it is repeated."""
     stream.write([b"x" * 500_000] * 20, [f"k{i}" for i in range(20)])
