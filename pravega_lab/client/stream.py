@@ -144,7 +144,7 @@ class AsyncStream:
         return await cuts.segments_between(self._context, first, last)
 
     async def settled_cut(self, cut: StreamCut) -> StreamCut:
-        """Return the same position as a cut whose segments were not read to their end before others of it."""
+        """Return a cut of the same position that lists no segment next to its successors."""
         return await cuts.settled_for_group(self._context, cut)
 
     async def scale(self, seal: Sequence[int], ranges: Sequence[tuple[float, float]]) -> list[SegmentRange]:

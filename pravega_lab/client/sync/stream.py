@@ -102,11 +102,14 @@ class Stream:
         return run(self._core.segments_between(start, end))
 
     def settled_cut(self, cut: StreamCut) -> StreamCut:
-        """Return the same position as a cut without segments that were read before others of the cut.
+        """Return a cut of the same position that lists no segment next to its successors.
 
-        A position in the middle of a scale lists a segment that was read to its end next to a successor of it
-        that was begun. In the new cut, the successors that have not begun take the place of such segments, at
-        offset 0. For programs that read segment by segment.
+        A position in the middle of a scale may list a segment that was read to its end, and a successor that
+        was begun. Here the other successors take the place of the segment, at offset 0. For programs that
+        read segment by segment.
+
+        Raises:
+            SegmentNotFoundError: The stream never had a segment of the cut.
         """
         return run(self._core.settled_cut(cut))
 

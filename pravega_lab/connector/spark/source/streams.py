@@ -94,9 +94,9 @@ class StreamView:
         )
 
     def _settled(self, cut: Mapping[int, int]) -> Cut:
-        """Return the same position without segments that were read before others of the cut.
+        """Return a cut of the same position that lists no segment next to its successors.
 
-        A position in the middle of a scale has them, and the controller finds no segment after them.
+        The controller finds nothing after a segment that was read, and -1 would be its length.
         """
         read = {segment: -1 if at == self._lengths.get(segment) else at for segment, at in cut.items()}
         found = stream_of(self._cluster, self.name).settled_cut(StreamCut(self.name, read))
