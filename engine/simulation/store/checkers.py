@@ -200,6 +200,9 @@ def _events_after(history: History, reader: Reader, segment_id: int) -> list[int
         return offsets
     if segment_id in reader.positions:
         start = reader.positions[segment_id]
+        older = (s for s, at in reader.positions.items() if s < segment_id and at != -1)
+        if start == -1 and any(_overlap(history, s, segment_id) for s in older):
+            return offsets  # it has not begun (pravega.md A9)
         return [offset for offset in offsets if start != -1 and offset >= start]
     if any(s > segment_id and _overlap(history, s, segment_id) for s in reader.positions):
         return []  # the segment is before the cut

@@ -54,6 +54,7 @@ def test_an_interrupted_start_leaves_no_process_that_holds_the_folder(
 
 def test_a_closed_store_leaves_no_file_open() -> None:
     """A program that makes errors of warnings would end with one."""
+    gc.collect()  # what other tests left
     with StoreProcess() as store:
         descriptors = len(os.listdir("/dev/fd"))
     assert store.log() == ""
