@@ -11,7 +11,8 @@ from pravega_lab.observe.job.rows import ALIGNING, FAILED, WAITING, JobCheckpoin
 from pravega_lab.observe.job.words import channels_words
 from pravega_lab.portable.words import LISTED_MAX, listed, plural
 
-#: Why a checkpoint fails that counts as one of `CheckpointConfig.tolerable_failures`, in the engine's words.
+#: Why a checkpoint fails that the job tolerates, in the engine's words: those that count as one of
+#: `CheckpointConfig.tolerable_failures`, and hooks that raise, which never fail the job.
 REPORTED = {
     "CHECKPOINT_DECLINED",
     "CHECKPOINT_ASYNC_EXCEPTION",
