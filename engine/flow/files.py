@@ -15,6 +15,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import IO, Any, TypeVar
 
+from pravega_lab.errors import BadInputError
+
 T = TypeVar("T")
 PART = ".tmp"  # ends the name of a file that is not complete
 
@@ -24,7 +26,13 @@ Folder = str | os.PathLike[str]
 
 
 def join(folder: Folder, *names: str) -> str:
-    """Return ``folder/name/…`` with every ``..`` resolved. The scheme of a URL is kept."""
+    """Return ``folder/name/…`` with every ``..`` resolved. The scheme of a URL is kept.
+
+    Raises:
+        BadInputError: ``folder`` is neither a text nor a path.
+    """
+    if not isinstance(folder, (str, os.PathLike)):
+        raise BadInputError(f"{folder!r} is no folder: give a path, or a URL for fsspec")
     head, sep, rest = os.fspath(folder).rpartition("://")
     path = posixpath.normpath(posixpath.join(rest, *names))
     return head + sep + path

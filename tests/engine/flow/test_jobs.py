@@ -748,6 +748,26 @@ def test_a_relative_folder_is_returned_as_an_absolute_path(
     assert list(elsewhere.iterdir()) == []
 
 
+@pytest.mark.parametrize("folder", [5, b"chk", ["chk"]])
+def test_what_is_no_folder_is_refused_by_name(folder: Any) -> None:
+    env = StreamEnvironment("folders")
+    collect(env.from_source(endless(WORDS), uid="words"), [])
+    with pytest.raises(BadInputError, match="is no folder: give a path"):
+        Job(env.job_graph(), restore_from=folder)
+
+    async def story() -> None:
+        job = Job(env.job_graph(), JobConfig(CheckpointConfig()), files=MemoryFiles())
+        await job.start()
+        with pytest.raises(BadInputError, match="is no folder: give a path"):
+            await job.trigger_savepoint(folder)
+        with pytest.raises(BadInputError, match="is no folder: give a path"):
+            await job.stop_with_savepoint(folder)
+        assert job.state == "running"
+        await job.cancel()
+
+    asyncio.run(story())
+
+
 def test_folders_are_texts_or_paths_and_a_checkpoint_names_its_own(tmp_path: Path) -> None:
     async def counted(restore_from: Path | CompletedCheckpoint | None, savepoint: Path) -> Job:
         env = StreamEnvironment("paths")
