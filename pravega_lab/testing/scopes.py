@@ -138,9 +138,14 @@ class PravegaScope:
 
         Args:
             config: As for `pravega_lab.client.reader_group.reading`.
+
+        Raises:
+            BadInputError: ``streams`` is one text, or what `reading` refuses.
         """
         from pravega_lab.client.reader_group import reading
 
+        if isinstance(streams, str):
+            raise BadInputError(f"streams={streams!r}; give a list of names: [{streams!r}]")
         reads = reading([self._in_scope(stream) for stream in streams], **config)
         group: ReaderGroup = self.client.create_reader_group(self._in_scope(name), reads)
         return self._groups.setdefault(name, group)
