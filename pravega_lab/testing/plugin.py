@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pravega_lab.testing.simulated import SimulatedPravega
 
 SEEDS = "0..4"
+STORE_OPTIONS = ("durable", "scaling_clock")  # of the mark `pravega_store`
 _scopes = count()
 
 
@@ -50,7 +51,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run a test that asks for a simulation once per seed."""
     if "pravega_simulation" in metafunc.fixturenames:
         marker = metafunc.definition.get_closest_marker("pravega_seeds")
-        asked = metafunc.config.getoption("--pravega-seeds") or (marker.args[0] if marker else SEEDS)
+        asked = metafunc.config.getoption("--pravega-seeds") or (_marked(marker) if marker else SEEDS)
         seeds = list(_seeds(asked))
         ids = [f"seed{seed}" for seed in seeds]
         metafunc.parametrize("pravega_simulation", seeds, ids=ids, indirect=True)
@@ -86,6 +87,9 @@ def pravega(request: pytest.FixtureRequest) -> Iterator[PravegaScope]:
         pytest.skip(f"needs a store of its own, and --pravega-uri says {uri}")
     from pravega_lab.testing.scopes import PravegaStore
 
+    strange = [*map(repr, marker.args), *(name for name in marker.kwargs if name not in STORE_OPTIONS)]
+    if strange:
+        pytest.fail(f"pravega_store takes {' and '.join(STORE_OPTIONS)} by name: {strange[0]}", pytrace=False)
     options = dict(marker.kwargs)
     data = request.getfixturevalue("tmp_path") / "store" if options.pop("durable", False) else None
     with PravegaStore(data=data, **options) as store:
@@ -120,6 +124,15 @@ def _scope_in(store: PravegaStore) -> Iterator[PravegaScope]:
     except PravegaError as error:
         if not store.is_embedded:  # nothing else would delete it
             raise AssertionError(f"the scope {scope.name} is left on {store.uri}: {error}") from error
+
+
+def _marked(marker: pytest.Mark) -> str | int:
+    if len(marker.args) != 1 or marker.kwargs:
+        raise pytest.UsageError(
+            "pravega_seeds takes one value without a name: pravega_seeds('0..19') for example"
+        )
+    asked: str | int = marker.args[0]
+    return asked
 
 
 def _seeds(asked: str | int) -> range:

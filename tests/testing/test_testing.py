@@ -63,7 +63,7 @@ world.run(story())
 sys.stdout.buffer.write(world.journal)
 print(world.summary())
 """
-AWRY = """
+AWRY = r"""
 import asyncio
 import pytest
 from pravega_lab.errors import BadInputError
@@ -75,6 +75,10 @@ def test_killing_what_all_share(pravega):
 def test_the_scope_of_another_test(pravega):
     with pytest.raises(BadInputError, match="in another scope"):
         pravega.stream("lab/flights")
+
+def test_a_group_of_a_list(pravega):
+    with pytest.raises(BadInputError, match=r"give a list of names: \['orders'\]"):
+        pravega.create_reader_group("group", "orders")
 
 @pytest.mark.pravega_seeds("3..3")
 def test_one_run_per_world(pravega_simulation):
@@ -195,9 +199,27 @@ def test_equal_seeds_make_equal_runs_in_any_process(tmp_path: Path) -> None:
 def test_what_is_asked_wrongly_is_said(tmp_path: Path) -> None:
     (tmp_path / "test_awry.py").write_text(AWRY)
     done = run_pytest(tmp_path, "-q")
-    assert "8 passed" in done.stdout, done.stdout
+    assert "9 passed" in done.stdout, done.stdout
     wrong = run_pytest(tmp_path, "-q", "--pravega-seeds", "9..1")
     assert "write A..B with A up to B" in wrong.stdout + wrong.stderr
+
+
+MARKS = {
+    "pravega_store(True)": ("pravega", "pravega_store takes durable and scaling_clock by name: True"),
+    "pravega_store(durabel=True)": ("pravega", "takes durable and scaling_clock by name: durabel"),
+    "pravega_seeds()": ("pravega_simulation", "pravega_seeds takes one value without a name"),
+    "pravega_seeds(seeds='0..3')": ("pravega_simulation", "pravega_seeds takes one value without a name"),
+}
+
+
+def test_a_mark_without_a_meaning_is_refused(tmp_path: Path) -> None:
+    for n, (mark, (fixture, _)) in enumerate(MARKS.items()):
+        program = f"import pytest\n\n@pytest.mark.{mark}\ndef test_marked({fixture}):\n    pass\n"
+        (tmp_path / f"test_marked_{n}.py").write_text(program)
+    done = run_pytest(tmp_path, "-q", "--continue-on-collection-errors")
+    for _, words in MARKS.values():
+        assert words in done.stdout
+    assert "\n4 errors in" in done.stdout
 
 
 def test_a_run_that_asks_for_nothing_imports_nothing(tmp_path: Path) -> None:
