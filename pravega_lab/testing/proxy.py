@@ -135,20 +135,25 @@ class StoreProxy:
                 client is not notified.
 
         Raises:
-            BadInputError: No message has this name, or ``what`` is neither.
+            BadInputError: No message has this name, ``what`` is neither, or ``nth`` is below 1.
         """
         if name not in METHODS and name not in _NAMES.values():
             raise BadInputError(f"{name!r} is neither a controller call nor a wire command of Pravega")
         if what not in ("request", "reply"):
             raise BadInputError(f"hold(what={what!r}): give 'request' or 'reply'")
+        if nth < 1:
+            raise BadInputError(f"hold(nth={nth}): 1 is the next message")
         self._holds.append(Hold(name, nth, what))
 
     def wait_held(self) -> Hold:
         """Wait until the last `hold` has its message.
 
         Raises:
+            BadInputError: Nothing is to be withheld.
             TimeoutError: The message does not come.
         """
+        if not self._holds:
+            raise BadInputError("wait_held(): call hold() first; release() forgets what was to be withheld")
         held = self._holds[-1]
         if not held.held.wait(WAIT_S_MAX):
             raise TimeoutError(

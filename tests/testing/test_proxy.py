@@ -63,11 +63,20 @@ def test_a_request_kept_back_is_not_done_until_it_passes(store: str, scope_name:
 
 @pytest.mark.parametrize(
     ("asked", "said"),
-    [({"name": "DataApended"}, "neither a controller call"), ({"what": "answer"}, "give 'request'")],
+    [
+        ({"name": "DataApended"}, "neither a controller call"),
+        ({"what": "answer"}, "give 'request'"),
+        ({"nth": 0}, "1 is the next message"),
+    ],
 )
 def test_what_cannot_be_kept_back_is_said(store: str, asked: dict[str, str], said: str) -> None:
     with StoreProxy(store) as proxy, pytest.raises(BadInputError, match=said):
         proxy.hold(**{"name": "DataAppended", **asked})
+
+
+def test_waiting_without_a_hold_is_refused(store: str) -> None:
+    with StoreProxy(store) as proxy, pytest.raises(BadInputError, match="call hold"):
+        proxy.wait_held()
 
 
 def test_what_speaks_tls_cannot_be_read_on_the_way() -> None:

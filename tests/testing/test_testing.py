@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from pravega_lab import connect
+from pravega_lab.testing import SimulatedPravega
 
 ROOT = Path(__file__).parent.parent.parent
 TIMEOUT_S = 250
@@ -210,6 +211,13 @@ MARKS = {
     "pravega_seeds()": ("pravega_simulation", "pravega_seeds takes one value without a name"),
     "pravega_seeds(seeds='0..3')": ("pravega_simulation", "pravega_seeds takes one value without a name"),
 }
+
+
+def test_a_mistyped_fault_is_refused() -> None:
+    world = SimulatedPravega()
+    for faulty in (world.network, world.controller, world.disk):
+        with pytest.raises(AttributeError, match="cut_chnace"):
+            faulty.cut_chnace = 0.1  # type: ignore[union-attr]
 
 
 def test_a_mark_without_a_meaning_is_refused(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
-@dataclass
+@dataclass(slots=True)  # a name that is mistyped is refused
 class Conditions:
     """How the network behaves from now on. Chances are per piece of data; that of refusing is per
     connection.

@@ -24,7 +24,7 @@ from .faults import Faults
 CRASHING_WRITE_US_MAX = 100_000
 
 
-@dataclass
+@dataclass(slots=True)  # a name that is mistyped is refused
 class DiskConditions:
     """How the disk behaves from now on. Chances are per call."""
 

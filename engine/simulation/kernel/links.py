@@ -21,7 +21,7 @@ from .traffic import ANSWERS, REQUESTS
 Serve = Callable[[str, bytes], Awaitable[bytes]]
 
 
-@dataclass
+@dataclass(slots=True)  # a name that is mistyped is refused
 class ControllerPort:
     """The address of the controller. The world changes it when a store starts or dies."""
 

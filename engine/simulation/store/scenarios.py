@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from random import Random
 
@@ -249,8 +249,8 @@ def draw_trouble(world: World, chance: Random, scenario: str) -> None:
     if world.store.objects is not None:
         draw_tier_trouble(world.store.objects, chance)
         world.store_life_s_max = chance.choice((0.4, 1.0, 3.0))
-        world.journal.add("world", "tier trouble", **vars(world.store.objects.conditions))
-    settings = {"network": vars(network), "disk": vars(disk), "store_life_s_max": world.store_life_s_max}
+        world.journal.add("world", "tier trouble", **asdict(world.store.objects.conditions))
+    settings = {"network": asdict(network), "disk": asdict(disk), "store_life_s_max": world.store_life_s_max}
     world.journal.add("world", "trouble", **settings, app_life_s_max=world.app_life_s_max)
 
 

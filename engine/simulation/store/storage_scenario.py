@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
@@ -81,7 +82,7 @@ class StorageScenario:
         conditions.slow_us_max = 50_000
         conditions.fail_chance = chance.choice((0.0, 0.0, 0.02))
         conditions.capacity_bytes = chance.choice((1 << 40, 3 * FILE_BYTES))
-        self.journal.add("world", "faults", **vars(conditions))
+        self.journal.add("world", "faults", **asdict(conditions))
 
     async def _live(self, process: Process, storage: Storage, pump: asyncio.Task[None]) -> None:
         for _ in range(self.loop.faults.plan.rounds(self.chance.randrange(STEPS_PER_LIFE))):
