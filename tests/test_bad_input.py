@@ -511,7 +511,11 @@ def test_a_name_that_can_never_be(client: Client, name: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "uri", ["", "localhost", "http://localhost:9090", "tcp://x:99999", "tcp://a b:1", None, 9090]
+    "uri",
+    [
+        *("", "localhost", "http://localhost:9090", "tcp://x:99999", "tcp://x:0", "tcp://a b:1"),
+        *("tls://h:9090/x", "tcp://h:9090?x=1", None, 9090),
+    ],
 )
 def test_an_address_that_is_none(uri: Any) -> None:
     told(e.BadInputError, lambda: connect(uri), "tcp://host:port")

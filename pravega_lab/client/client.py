@@ -206,6 +206,7 @@ def parse_address(uri: str) -> tuple[str, Endpoint]:
         port = parts.port
     except ValueError as error:
         raise BadInputError(f"{uri!r} is no address of a controller: {error}; {wanted}") from error
-    if parts.scheme not in ("tcp", TLS) or not parts.hostname or " " in parts.hostname or port is None:
+    is_more = parts.path.strip("/") or parts.query or parts.fragment
+    if parts.scheme not in ("tcp", TLS) or not parts.hostname or " " in parts.hostname or not port or is_more:
         raise BadInputError(f"{uri!r} is no address of a controller; {wanted}")
     return parts.scheme, Endpoint(parts.hostname, port)
