@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypedDict
 
-from pravega_lab.client.connection.credentials import AUTH_PREFIX, Credentials, credentials_of
+from pravega_lab.client.connection.credentials import AUTH_PREFIX, Credentials, credentials_of, unreadable
 from pravega_lab.errors import BadInputError
 
 CA_VARIABLE = "pravega_client_tls_cert_path"  # Rust: a file, or a folder of them
@@ -157,7 +157,7 @@ class Access:
         except OSError as error:
             if self.is_own:  # the store was closed: the call finds that by itself, and knows what is in doubt
                 return next(iter(self._read.values()), None)
-            raise BadInputError(f"credentials file {path} cannot be read: {type(error).__name__}") from None
+            raise unreadable(path, error) from None
         if changed_ns not in self._read:
             found = Credentials.from_file(path)
             self._read.clear()

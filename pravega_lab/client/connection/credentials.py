@@ -69,7 +69,7 @@ class Credentials:
                 _check_mode(path, os.fstat(file.fileno()))
                 lines = file.read().splitlines()
         except (OSError, UnicodeDecodeError) as error:
-            raise BadInputError(f"credentials file {path} cannot be read: {type(error).__name__}") from None
+            raise unreadable(path, error) from None
         pairs = [line.partition("=") for line in lines if line.strip() and not line.lstrip().startswith("#")]
         named = {name.strip().replace(".", "_"): value.strip() for name, _, value in pairs}
         return cls._from_names(
@@ -115,6 +115,15 @@ def _check_mode(path: str | Path, found: os.stat_result) -> None:
             f"credentials file {path}: others may use it (mode {stat.S_IMODE(found.st_mode):04o}). "
             f"Run: chmod 600 {path}"
         )
+
+
+def unreadable(path: str | Path, error: OSError | UnicodeDecodeError) -> BadInputError:
+    """Return the error of a file that cannot be read. It does not repeat the content."""
+    why = (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
+    return BadInputError(
+        f"credentials file {path} cannot be read: {why}. "
+        "Name a file of mode 0600 with the lines username=… and password=…"
+    )
 
 
 def credentials_of(given: Any) -> Credentials | None:

@@ -157,7 +157,7 @@ def test_for_a_process_of_our_own_they_are_variables(tmp_path: Path) -> None:
         ({"credential": 1}, "no option 'credential'"),
         ({"credentials": "a:b"}, "credentials of type str"),
         ({"credentials": ("a:b", "c")}, "no colon"),
-        ({"credentials_file": "/nowhere"}, "/nowhere cannot be read"),
+        ({"credentials_file": "/nowhere"}, "/nowhere cannot be read: No such file.*mode 0600"),
         ({"ca_file": "/nowhere"}, "no file or folder /nowhere"),
         ({"rewrite": "a=b"}, "give a mapping"),
         ({"rewrite": {"a": "tcp://b:1"}}, "is no host"),
