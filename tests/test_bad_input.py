@@ -203,6 +203,10 @@ def test_a_command_that_cannot_begin_says_why(
     assert "Traceback" not in said
 
 
+        ("simulate --seeds 1 --journal no-folder/x", "--journal no-folder/x: there is no folder no-folder"),
+        ("simulate --explain 1 --output no-folder/x", "--output no-folder/x: there is no folder no-folder"),
+        ("simulate --report 1 --output tests", "--output tests is a folder: name a file"),
+        ("simulate --scenario split --explain 1 --output no-folder/x", "there is no folder no-folder"),
 # The client
 
 

@@ -101,6 +101,8 @@ def run(args: argparse.Namespace) -> int:
     if args.bug and own != (args.scenario if args.scenario in PLANTED else None):
         where = f"--scenario {own}" if own else "another scenario"
         raise BadInputError(f"--bug {args.bug} belongs to another scenario: use it with {where}")
+    for option, where in (("--journal", args.journal), ("--output", args.output)):
+        check_place(option, where)
     if args.report is not None:
         return _report(args, plan)
     jobs = args.jobs if args.jobs is not None else os.cpu_count() or 1
@@ -124,6 +126,21 @@ def run(args: argparse.Namespace) -> int:
             _keep_journal(result, args.journal)
     print(f"{steps:,} steps, {steps / max(cpu_s, 1e-9):,.0f} per second of CPU")
     return _conclude(len(seeds), failed, faults)
+
+
+def check_place(option: str, where: str | None) -> None:
+    """Refuse, before the work, a file that cannot be written after it because its folder is missing.
+
+    Raises:
+        BadInputError: The folder does not exist, or the file is a folder.
+    """
+    if not where or where == "-":
+        return
+    path = Path(where)
+    if path.is_dir():
+        raise BadInputError(f"{option} {where} is a folder: name a file")
+    if not path.parent.is_dir():
+        raise BadInputError(f"{option} {where}: there is no folder {path.parent}; make it first")
 
 
 def _report(args: argparse.Namespace, plan: Plan) -> int:

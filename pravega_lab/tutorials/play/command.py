@@ -69,6 +69,7 @@ def run(args: argparse.Namespace) -> int:
             "--report, --plan and --journal are for the other scenarios: the page reports its runs"
         )
     if args.explain is not None:
+        seeds_command.check_place("--output", args.output)
         return _explain(spec, args.seconds, args.output)
     if args.output:
         raise BadInputError("--output names the file of a page: add --explain SEED")
