@@ -172,8 +172,11 @@ def test_the_catalogue_names_bugs_that_there_are() -> None:
 def test_the_command_says_which_act_was_not_done(
     capsys: pytest.CaptureFixture[str], scenario: str, act: str, said: str
 ) -> None:
-    main(["simulate", "--scenario", scenario, "--seeds", "3", "--act", act])
-    assert said in capsys.readouterr().out
+    """Such a run is exact, because nothing happened; the command has not done what it was asked for."""
+    assert main(["simulate", "--scenario", scenario, "--seeds", "3", "--act", act]) == 1
+    printed = capsys.readouterr().out
+    assert said in printed
+    assert printed.endswith("an act of --act was not done in 1 of 1 seeds\n")
 
 
 def test_a_fork_needs_no_number_in_a_job(capsys: pytest.CaptureFixture[str]) -> None:
