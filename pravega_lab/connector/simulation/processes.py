@@ -11,6 +11,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -39,8 +40,21 @@ def workers(jobs: int, *, arrays: bool = False) -> Iterator[Pool]:
             os.environ.pop(ARRAYS_VARIABLE, None)
         else:
             os.environ[ARRAYS_VARIABLE] = before
-    with pool:
+    with pool, _ending_on_sigterm():
         yield pool
+
+
+@contextmanager
+def _ending_on_sigterm() -> Iterator[None]:
+    """End the pool on SIGTERM, as on Ctrl-C. A process that just dies leaves semaphores, with a warning."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def results_of(

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
@@ -53,6 +56,20 @@ def test_seeds_are_taken_as_processes_need_them() -> None:
     results = command._results(cast("range", seeds), "log", None, 2, plan_of(""))
     assert next(results).seed == 0
     assert seeds.asked < 100_000
+
+
+@pytest.mark.slow
+def test_sigterm_leaves_nothing_behind() -> None:
+    """The semaphores of the pool were left to a process of Python, which warned of them."""
+    words = [sys.executable, "-u", "-m", "pravega_lab.cli", "simulate", "--scenario", "log", "--verbose"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen([*words, "--jobs", "2"], stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdout is not None
+        while "seed" not in (line := process.stdout.readline()) or line.startswith("simulating"):
+            assert line, "it ended"
+        process.terminate()
+        _, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (128 + signal.SIGTERM, "")
 
 
 @pytest.mark.slow
