@@ -67,9 +67,9 @@ def trust(folder: Path, names: list[str]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Copy the tutorials, start JupyterLab on the first one, and return its exit code when it ends."""
-    require("jupyterlab")
     if not 0 <= args.port <= PORT_MAX:
         raise BadInputError(f"--port {args.port} is not a port: give 1 to {PORT_MAX}, or 0 for a free one")
+    require("jupyterlab")  # imports it, which takes seconds
     folder = Path(args.folder).expanduser().resolve()
     new = copy_tutorials(folder)
     trust(folder, new)
