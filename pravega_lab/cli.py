@@ -77,6 +77,13 @@ class _Parser(argparse.ArgumentParser):
         """End the program with one sentence: the usage of a command can be longer than a screen."""
         self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Print the help or the version, and let `main` say if they cannot be written: argparse is silent."""
+        if file is sys.stdout:
+            print(message, end="", flush=True)
+        else:
+            super()._print_message(message, file)
+
     def refuse(self, what: str, word: str, known: Iterable[str]) -> NoReturn:
         """End the program with a message that names ``word``, the nearest known name and all known names."""
         names = sorted(known)
@@ -144,7 +151,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if error.filename is None and error.errno not in _NO_ROOM:
             raise
         where = "the output" if error.filename is None else error.filename
-        print(printable(f"pravega-lab {command}: {where}: {error.strerror}"), file=sys.stderr)
+        program = "pravega-lab" if command is None else f"pravega-lab {command}"
+        print(printable(f"{program}: {where}: {error.strerror}"), file=sys.stderr)
         try:
             sys.stdout.flush()
         except OSError:

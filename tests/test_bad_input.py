@@ -7,6 +7,7 @@ Beside this: ``server/test_standalone.py`` (port or folder in use, corrupt log, 
 
 from __future__ import annotations
 
+import os
 import pickle
 import shlex
 import signal
@@ -121,6 +122,22 @@ def test_a_command_whose_output_has_no_room_says_so() -> None:
     assert ended.returncode == 1
 
 
+@pytest.mark.parametrize(
+    ("words", "name"), [("--help", "pravega-lab"), ("admin --help", "pravega-lab admin")]
+)
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_help_that_has_no_room_says_so(words: str, name: str, unbuffered: str) -> None:
+    """argparse drops the error of a write, and the interpreter one of a buffer that is left over."""
+    with open("/dev/full", "wb") as full:
+        command = [sys.executable, "-m", "pravega_lab.cli", *words.split()]
+        environ = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+        ended = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, cwd=ROOT, env=environ, timeout=60
+        )
+    assert ended.stderr.decode() == f"{name}: the output: No space left on device\n"
+    assert ended.returncode == 1
+
+
 def with_closed_streams(streams: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     """Run Python with ``arguments``, and with standard streams closed as a shell does it."""
     command = ["sh", "-c", f'exec "$@" {streams}', "sh", sys.executable, *arguments]
@@ -186,6 +203,10 @@ def test_an_empty_folder_name_is_no_folder(capsys: pytest.CaptureFixture[str]) -
         ("simulate --scenario finished-task --act '1 kill'", "write '1 kill TASK'"),
         ("simulate --scenario finished-task --act '1 delay x y'", "write '1 delay CHANNEL MS'"),
         ("lab --port 99999999", "--port 99999999 is not a port: give 1 to 65535"),
+        ("simulate --seeds 1 --journal no-folder/x", "--journal no-folder/x: there is no folder no-folder"),
+        ("simulate --explain 1 --output no-folder/x", "--output no-folder/x: there is no folder no-folder"),
+        ("simulate --report 1 --output tests", "--output tests is a folder: name a file"),
+        ("simulate --scenario split --explain 1 --output no-folder/x", "there is no folder no-folder"),
         ("savepoint inspect no-such-folder", "no-such-folder does not exist, or is empty"),
         (f"savepoint inspect {__file__}", "test_bad_input.py is a file: name the folder of one checkpoint"),
         ("standalone --tier2-options {}", "the options of tier 2 need --tier2 URL"),
@@ -203,10 +224,6 @@ def test_a_command_that_cannot_begin_says_why(
     assert "Traceback" not in said
 
 
-        ("simulate --seeds 1 --journal no-folder/x", "--journal no-folder/x: there is no folder no-folder"),
-        ("simulate --explain 1 --output no-folder/x", "--output no-folder/x: there is no folder no-folder"),
-        ("simulate --report 1 --output tests", "--output tests is a folder: name a file"),
-        ("simulate --scenario split --explain 1 --output no-folder/x", "there is no folder no-folder"),
 # The client
 
 
