@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, nullcontext
 from random import Random
 from typing import TYPE_CHECKING, Unpack
 from urllib.parse import urlsplit
@@ -26,7 +27,7 @@ from pravega_lab.client.tables.key_value_table import AsyncKeyValueTable
 from pravega_lab.client.tables.table import AsyncTable
 from pravega_lab.client.tables.values import KeyValueTableConfiguration
 from pravega_lab.client.values import RetentionPolicy, ScalingPolicy, StreamConfiguration
-from pravega_lab.errors import BadInputError
+from pravega_lab.errors import AccessDeniedError, BadInputError, ScopeNotFoundError
 from pravega_lab.portable.closing import ClosedByAsyncWith
 from pravega_lab.portable.waiting import call_all
 from pravega_lab.protocol.names import (
@@ -124,9 +125,8 @@ class AsyncClient(ClosedByAsyncWith):
         check_stream(name)
         configuration = StreamConfiguration(scaling, retention, tuple(tags))
         check_policy(scoped_name, scaling)
-        if create_scope:
-            await self.create_scope(scope)
-        await self._controller.create_stream(scoped_name, configuration)
+        async with self._in_scope(scope) if create_scope else nullcontext():
+            await self._controller.create_stream(scoped_name, configuration)
         return self.stream(scoped_name)
 
     def stream(self, scoped_name: str) -> AsyncStream:
@@ -153,9 +153,8 @@ class AsyncClient(ClosedByAsyncWith):
         scope, name = split_scoped_name(scoped_name)
         check_table(name)
         configuration = KeyValueTableConfiguration(primary_key_length, secondary_key_length, partitions)
-        if create_scope:
-            await self.create_scope(scope)
-        await create_table(self._controller, scoped_name, configuration)
+        async with self._in_scope(scope) if create_scope else nullcontext():
+            await create_table(self._controller, scoped_name, configuration)
         return self.key_value_table(scoped_name)
 
     def key_value_table(self, scoped_name: str) -> AsyncKeyValueTable:
@@ -187,6 +186,21 @@ class AsyncClient(ClosedByAsyncWith):
         group = self.reader_group(scoped_name)
         await group.create(config)
         return group
+
+    @asynccontextmanager
+    async def _in_scope(self, scope: str) -> AsyncIterator[None]:
+        """Create a scope for what is created in the block. A user of one scope may not create any."""
+        denied = None
+        try:
+            await self.create_scope(scope)
+        except AccessDeniedError as error:
+            denied = error  # the scope may be there
+        try:
+            yield
+        except ScopeNotFoundError:
+            if denied is not None:
+                raise denied from None
+            raise
 
     async def close(self) -> None:
         """Close all streams and connections. Writers are flushed before."""

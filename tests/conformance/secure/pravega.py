@@ -26,7 +26,13 @@ from tests.conformance.real_pravega import START_TIMEOUT_S, NoRealPravegaError, 
 ADVERTISED = "segmentstore-0.pravega.test"
 NAMES = ("DNS:localhost", f"DNS:{ADVERTISED}", "IP:127.0.0.1")
 ADMIN, READER, STRANGER = ("admin", "1111_aaaa"), ("reader", "only looks"), ("stranger", "may do nothing")
-ACLS = {ADMIN: "prn::*,READ_UPDATE", READER: "prn::*,READ", STRANGER: "prn::/scope:elsewhere,READ"}
+OWNER = ("owner", "of one scope")  # of the scope ``own``
+ACLS = {
+    ADMIN: "prn::*,READ_UPDATE",
+    READER: "prn::*,READ",
+    STRANGER: "prn::/scope:elsewhere,READ",
+    OWNER: "prn::/scope:own,READ_UPDATE;prn::/scope:own/*,READ_UPDATE",
+}
 _STORE_PASSWORD = "1111_aaaa"  # the released standalone has it built in for ZooKeeper
 SIGNING_KEY = b"secret"  # as above, for delegation tokens
 _ITERATIONS = 5000

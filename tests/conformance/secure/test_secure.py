@@ -31,6 +31,7 @@ from tests.conformance.secure.pravega import (
     ADMIN,
     ADVERTISED,
     NAMES,
+    OWNER,
     READER,
     STRANGER,
     SecurePravega,
@@ -188,6 +189,23 @@ def test_who_may_read_only(secure: Secure, stream: Stream) -> None:
     with found, pytest.raises(AccessDeniedError, match="do not allow this"):
         events_of(found.stream(stream.scoped_name))
     assert events_of(stream) == [b"1", b"2"]
+
+
+def test_a_user_of_one_scope_creates_streams_in_it(secure: Secure, client: Client) -> None:
+    """To create a scope is another permission, and the scope is there."""
+    with connect(secure.uri, **secure.access(OWNER)) as found:
+        with pytest.raises(AccessDeniedError, match=r'createScope \(scope: "own"\).*do not allow this'):
+            found.create_stream("own/stream")
+        client.create_scope("own")
+        try:
+            mine = found.create_stream("own/stream")
+            mine.write([b"1"])
+            assert events_of(mine) == [b"1"]
+            assert list(found.create_key_value_table("own/table", 4).entries()) == []
+            with pytest.raises(AccessDeniedError, match=r"createStream.*do not allow this"):
+                found.create_stream("others/stream")
+        finally:
+            client.delete_scope("own", recursive=True)
 
 
 # delegation tokens
