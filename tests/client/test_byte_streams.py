@@ -418,10 +418,14 @@ def test_a_large_event_is_one_event_and_can_be_fetched(new_stream: Callable[...,
     pointer = EventPointer.of(stream.scoped_name, *place, large)
     assert stream.fetch(EventPointer.from_bytes(pointer.to_bytes())) == large
     assert stream.fetch(EventPointer.from_text(pointer.to_text())) == large
+    end = stream.tail()
     with pytest.raises(EventTooLargeError, match="write_large_event"):
         stream.write(large)
     with pytest.raises(BadInputError):
         stream.write_large_event("text")  # type: ignore[arg-type]
+    with pytest.raises(BadInputError, match="half a character"):
+        stream.write_large_event(b"event", "\ud800")
+    assert stream.tail() == end
 
 
 def test_a_large_event_follows_a_scale_and_a_cut(uri: str, new_stream: Callable[..., Stream]) -> None:

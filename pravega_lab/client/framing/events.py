@@ -246,12 +246,13 @@ def _few_positions(keys: Any, n_events: int, chance: Random) -> list[float]:
     if keys is None:
         return [chance.random() for _ in range(n_events)]
     if isinstance(keys, str):
-        return [_key_position(keys, chance)] * n_events
+        return [position_of(keys, chance)] * n_events
     _check_count(len(keys), n_events)
-    return [_key_position(key, chance) for key in keys]
+    return [position_of(key, chance) for key in keys]
 
 
-def _key_position(key: Any, chance: Random) -> float:
+def position_of(key: Any, chance: Random) -> float:
+    """Return the position in the key space of an event with this key. Raises BadInputError."""
     if key is None:
         return chance.random()
     if not isinstance(key, str):
@@ -359,7 +360,7 @@ def _many_positions(keys: Any, n_events: int, chance: Random) -> Positions:
     if keys is None:
         return _sliced(_spread(n_events, chance))
     if isinstance(keys, str):
-        return _sliced(np.full(n_events, _key_position(keys, chance)))
+        return _sliced(np.full(n_events, position_of(keys, chance)))
     array = _arrow(keys, _KEYS)
     _check_count(len(array), n_events)
     offsets, data = _buffers(array)

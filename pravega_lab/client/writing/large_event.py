@@ -14,6 +14,7 @@ from contextlib import suppress
 from pravega_lab.client.connection.connection import Connection
 from pravega_lab.client.connection.retry import Retries, TransientError
 from pravega_lab.client.context import NO_TOKEN, StreamContext
+from pravega_lab.client.framing.events import position_of
 from pravega_lab.client.framing.values import HEADER
 from pravega_lab.client.segment_stores import Connections, check_reply
 from pravega_lab.client.values import MIB
@@ -25,7 +26,6 @@ from pravega_lab.errors import (
     SegmentNotFoundError,
     StreamSealedError,
 )
-from pravega_lab.protocol.hashing import key_position
 from pravega_lab.protocol.wire.commands import (
     AppendSetup,
     ConditionalBlockEnd,
@@ -61,6 +61,7 @@ class LargeEventWriter:
 
         Raises:
             EventTooLargeError: It has more than 1 GiB.
+            BadInputError: The key holds half a character.
             StreamSealedError: The stream is sealed. Nothing was written.
             AppendUnknownError: The answer to the merge was lost, and the segment is gone since.
         """
@@ -68,7 +69,7 @@ class LargeEventWriter:
             raise EventTooLargeError(
                 f"an event of {len(event)} bytes: a large event has at most {LARGE_EVENT_BYTES_MAX} (1 GiB)"
             )
-        position = self._context.chance.random() if key is None else key_position(key)
+        position = position_of(key, self._context.chance)
         retries = Retries(f"write to {self._context.name}", self._context.retry_for_s, self._context.chance)
         try:
             while True:
