@@ -47,7 +47,7 @@ class UnreachableError(TransientError):
 WRITER_CONNECTIONS_MAX = 10
 """The connections of all writers of a client to one segment store, as in Java's pool (pravega.md D6)."""
 
-_NOT_DONE = (MovedError, UnreachableError, FullError, ConnectionRefusedError)
+NOT_DONE = (MovedError, UnreachableError, FullError, ConnectionRefusedError)
 """The failures of an attempt that certainly changed nothing."""
 
 
@@ -310,7 +310,7 @@ async def changing(
                 return await attempt(), may_have_happened
             except (TransientError, OSError) as error:
                 failure = error
-            may_have_happened |= not isinstance(failure, _NOT_DONE)
+            may_have_happened |= not isinstance(failure, NOT_DONE)
             await retries.pause(failure)
     except PravegaError as error:
         if may_have_happened:

@@ -18,7 +18,7 @@ from pravega_lab.client.connection.connection import Connection, ConnectionLostE
 from pravega_lab.client.connection.receiver import ReadReply
 from pravega_lab.client.connection.retry import Retries, TransientError
 from pravega_lab.client.context import NO_TOKEN, StreamContext
-from pravega_lab.client.segment_stores import Connections, check_reply
+from pravega_lab.client.segment_stores import NOT_DONE, Connections, check_reply
 from pravega_lab.client.values import EVENT_BYTES_MAX, MIB
 from pravega_lab.errors import (
     BadInputError,
@@ -211,7 +211,8 @@ class AsyncRevisionedStream(ClosedByAsyncWith):
                 try:
                     return await self._append_once(data, expected, repeated)
                 except (TransientError, OSError) as error:
-                    failure, repeated = error, True
+                    failure = error
+                repeated |= not isinstance(failure, NOT_DONE)
                 self._set_up_on = None
                 self._context.stores.forget(self._context.name, await self.segment_id())
                 await retries.pause(failure)

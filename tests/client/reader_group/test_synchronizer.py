@@ -9,12 +9,21 @@ from contextlib import asynccontextmanager
 import pytest
 
 from pravega_lab.client import AsyncClient
+from pravega_lab.client.connection.connection import ConnectionLostError
+from pravega_lab.client.connection.retry import FullError
 from pravega_lab.client.context import StreamContext
 from pravega_lab.client.controller.link import ControllerLink
 from pravega_lab.client.shared_state.errors import NoStateYetError
 from pravega_lab.client.shared_state.revisioned import AsyncRevisionedStream, Revision
 from pravega_lab.client.shared_state.synchronizer import AsyncStateSynchronizer
-from pravega_lab.errors import ConditionUnknownError, ProtocolError, TruncatedDataError
+from pravega_lab.errors import (
+    ConditionUnknownError,
+    Definite,
+    ProtocolError,
+    StoreFullError,
+    TruncatedDataError,
+)
+from pravega_lab.testing import SimulatedPravega
 from tests.client.helpers import CuttingProxy
 
 Log = Callable[[], AsyncRevisionedStream]
@@ -220,3 +229,32 @@ def test_an_entry_that_is_none_names_its_place(uri: str, scope_name: Callable[[]
                 await sync.fetch()
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("is_answer_lost", [False, True])
+def test_a_full_store_has_no_entry_unless_an_answer_was_lost(is_answer_lost: bool) -> None:
+    pravega = SimulatedPravega(1)
+
+    async def story() -> None:
+        async with pravega.client() as client:
+            await client.create_stream("s/log")
+            async with client.revisioned_stream("s/log") as log:
+                append, tries = log._append_once, 0
+
+                async def refuse(data: bytes, expected: int | None, repeated: bool) -> Revision | None:
+                    nonlocal tries
+                    tries += 1
+                    if tries == 1 and is_answer_lost:
+                        await append(data, expected, repeated)
+                        raise ConnectionLostError("the answer is lost")
+                    raise FullError("full")
+
+                log._append_once = refuse  # type: ignore[method-assign]
+                with pytest.raises(StoreFullError) as raised:
+                    await log.append(b"entry")
+                assert tries > 2
+                assert raised.value.definite is (Definite.UNKNOWN if is_answer_lost else Definite.NO)
+                found = [entry.data for entry in await log.read_from(await log.oldest())]
+                assert found == ([b"entry"] if is_answer_lost else [])
+
+    pravega.run(story())
