@@ -34,7 +34,7 @@ from pravega_lab.client.segment_stores import Connections
 from pravega_lab.client.values import MIB, check_timeout
 from pravega_lab.errors import BadInputError, NotFoundError, PravegaError, TruncatedDataError
 from pravega_lab.portable.closing import ClosedByAsyncWith
-from pravega_lab.portable.waiting import call_all
+from pravega_lab.portable.waiting import call_all, shield
 from pravega_lab.protocol.metadata.reader_group import RemoveReader
 from pravega_lab.protocol.names import check_stream, parse_segment_name, segment_name, split_scoped_name
 from pravega_lab.protocol.stream_cut import SEGMENT_READ
@@ -421,7 +421,8 @@ async def open_reader(
         raise
     except BaseException:
         leave_again = [partial(_leave_again, access, reader_id)] if may_be_online else []
-        await call_all(*leave_again, access.close)
+        # A second cancellation ends the waiting, and not what it waits for.
+        await shield(call_all(*leave_again, access.close))
         raise
 
 

@@ -262,6 +262,27 @@ def test_a_reader_that_is_cancelled_as_it_comes_online_goes_offline(world: World
     tell(world, story)
 
 
+def test_a_reader_that_is_cancelled_twice_as_it_comes_online_goes_offline(world: World) -> None:
+    async def story(group: AsyncReaderGroup) -> None:
+        assert await group.online_readers() == []
+        n_before, n_left = n_open(group), 0
+        for limit_us in range(500, 8_000, 250):
+            joining = asyncio.ensure_future(group.create_reader("r"))
+            for again_us in (limit_us, 300):
+                await asyncio.sleep(again_us / 1e6)
+                joining.cancel()
+            await asyncio.wait([joining])
+            if not joining.cancelled():
+                await joining.result().close()
+            n_left += n_open(group) > n_before
+            await asyncio.sleep(1.0)
+            assert await group.online_readers() == [], f"after {limit_us} us"
+            assert n_open(group) == n_before
+        assert n_left > 2
+
+    tell(world, story)
+
+
 def test_a_segment_that_another_reader_had_in_between_is_read_from_where_that_one_came(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
