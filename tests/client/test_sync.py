@@ -509,3 +509,28 @@ def test_a_forked_child_makes_its_own_connections(uri: str, new_stream: Any) -> 
     made.write("parent again", "k")
     with made.read() as found:
         assert sum(batch.num_rows for batch in found) == 3
+
+
+CLOSING_CHILDREN = """
+import os, sys, time
+from pravega_lab.client import connect
+
+with connect(sys.argv[1]) as client:
+    client.list_scopes()
+    ended = []
+    for _ in range(40):
+        child = os.fork()
+        if child == 0:
+            os.closerange(3, 1000)
+            time.sleep(0.01)
+            os._exit(0)
+        ended.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    print({code: ended.count(code) for code in ended})
+"""
+
+
+def test_a_forked_child_may_close_its_files(store: str) -> None:
+    """As pyspark's does before it runs the JVM. A thread of gRPC aborted the child when it noticed that."""
+    call = [sys.executable, "-c", CLOSING_CHILDREN, store]
+    done = subprocess.run(call, capture_output=True, text=True, timeout=100, check=True)
+    assert done.stdout == "{0: 40}\n"

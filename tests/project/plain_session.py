@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import os
 
-import psutil
-from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from pravega_lab import connect
@@ -19,27 +17,13 @@ from pravega_lab.engine.server.store_process import StoreProcess
 EVENTS = [f"event {i}".encode() for i in range(100)]
 
 
-def session() -> SparkSession:
-    """Started once more if the JVM ended before Spark was up, which was seen once and said nothing: then what
-    else was at work is printed."""
-    plain = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-    try:
-        return plain.getOrCreate()
-    except PySparkRuntimeError as error:
-        if error.getCondition() != "JAVA_GATEWAY_EXITED":
-            raise
-        print(f"{error}; once more. The machine: {psutil.virtual_memory()}", flush=True)
-        for process in psutil.process_iter():
-            print(process, flush=True)
-        return plain.getOrCreate()
-
-
 def main() -> None:
     os.environ["JAVA_HOME"] = str(find_java().home)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     with StoreProcess() as store, connect(store.uri) as client:
         client.create_stream("plain/in").write(EVENTS)
-        spark = session()
+        plain = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+        spark = plain.getOrCreate()
         source = spark.read.format("pravega").option("controller", store.uri)
         rows = source.option("scope", "plain").option("stream", "in").load().select("event").collect()
         spark.stop()

@@ -47,7 +47,8 @@ def test_what_is_compiled_in_java_is_there() -> None:
 def run(command: str, *arguments: str) -> str:
     call = [sys.executable, "-m", f"benchmarks.{command}", *arguments]
     done = subprocess.run(call, cwd=ROOT, capture_output=True, text=True, timeout=250, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
+    said = done.stdout[-1000:] + done.stderr[-3000:]  # a JVM explains on its output why it ends
+    assert done.returncode == 0, said
     return done.stdout
 
 

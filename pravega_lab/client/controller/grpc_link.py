@@ -50,6 +50,9 @@ class GrpcLink:
 
     def _new_channel(self, name: str) -> Any:
         os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "1")
+        # A child that closes its files before it runs a program, as pyspark's does to start the JVM, would be
+        # aborted by gRPC's thread in it: epoll_wait fails on a closed file. poll does not.
+        os.environ.setdefault("GRPC_POLL_STRATEGY", "poll")
         os.environ.setdefault("GRPC_VERBOSITY", "NONE")
         import grpc
 
