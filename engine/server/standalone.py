@@ -426,6 +426,8 @@ async def _serve_grpc(
 ) -> tuple[grpc.aio.Server, int]:
     # Its C core reads this when it is imported. It writes a line for each failed handshake, past `LogLines`.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    # A client sets it for the programs that it forks. A store has many connections, and forks none.
+    os.environ.pop("GRPC_POLL_STRATEGY", None)
     from .grpc import serve
 
     return await serve(runner, args.host, args.controller_port, security)
