@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -20,6 +21,7 @@ from tests.connector.spark.tables.test_typed_rows import proto
 from tests.spark.connect import needs_jvm
 from tests.standalone import Standalone, logged_url
 
+PAGE = Path(__file__).parents[4] / "docs" / "registry.md"
 ID, NAME = {"name": "id", "type": "long"}, {"name": "name", "type": "string"}
 MAIL = {"name": "mail", "type": ["null", "string"], "default": None}
 GIVEN = {"controller": "tcp://localhost:9090", "scope": "shop", "stream": "orders"}
@@ -73,6 +75,22 @@ def test_a_sink_registers_and_a_source_knows_the_columns(
     values = [reader.deserialize(event) for event in events]
     assert sorted(value["id"] for value in values) == list(range(40))
     assert next(value["share"] for value in values if value["id"] == 6) == 1.5
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_the_examples_of_the_page_run_in_their_order(
+    spark: Any, places: tuple[Client, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rows of its second example have to fit the schema that the first one registers."""
+    client, registry = places
+    monkeypatch.setattr("pravega_lab.connector.spark.create_session", lambda: spark)
+    names: dict[str, Any] = {}
+    for example in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL):
+        here = example.replace("http://localhost:9092", registry).replace(GIVEN["controller"], client.uri)
+        exec(here, names)
+    written = load(spark, names["where"])
+    assert sorted(row.id for row in written.collect()) == [151, 152]
 
 
 @needs_jvm
