@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,12 @@ def test_the_examples_run_in_their_order(
     text = PAGE.read_text()
     lab = Lab(uri=store)
     monkeypatch.setattr(pravega_lab, "Lab", lambda **options: Lab(**options) if options else lab)
-    names: dict[str, Any] = {"checkpoint": str(tmp_path / "checkpoint")}
+    make = tempfile.mkdtemp
+    own = str(tmp_path / "checkpoint")  # where the page asks for a folder
+    monkeypatch.setattr(
+        "tempfile.mkdtemp", lambda *given, **named: make(*given, **named) if given or named else own
+    )
+    names: dict[str, Any] = {}
     blocks = list(re.finditer(r"```(python|sql)\n(.*?)```", text, re.DOTALL))
     try:
         for block in blocks:
@@ -33,7 +39,7 @@ def test_the_examples_run_in_their_order(
                 exec(compile("\n" * line + block[2], PAGE.name, "exec"), names)
             else:
                 for statement in block[2].split(";"):
-                    spark.sql(statement.replace("{uri}", store)).collect()
+                    spark.sql(statement.replace("tcp://localhost:9090", store)).collect()
         assert [row.page for row in spark.table("pravega.shop.visits").collect()] == ["home", "cart", "order"]
         assert sorted(row.item for row in spark.table("pravega.shop.items").collect()) == sorted(
             ["tea", "cup", "pot"] * 2
