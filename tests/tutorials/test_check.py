@@ -459,7 +459,7 @@ def test_an_unknown_exercise_names_the_nearest(asked: Any, near: str) -> None:
         check(asked, 1)
 
 
-@pytest.mark.parametrize("answer", [1014, "1014", " 1,014 ", np.int64(1014), 1014.0])
+@pytest.mark.parametrize("answer", [1014, "1014", " 1,014 ", np.int64(1014), 1014.0, pa.scalar(1014)])
 def test_the_same_number_in_many_ways(answer: Any) -> None:
     assert whole_number(answer) == "1014"
 

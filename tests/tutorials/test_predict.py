@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from pravega_lab import Lab
@@ -52,6 +53,8 @@ def test_true_is_not_the_number_one(capsys: pytest.CaptureFixture[str]) -> None:
     ("predicted", "said"),
     [
         (np.array([4, 5]), "[4 5]. So it is."),
+        ((4, 5), "(4, 5). So it is."),
+        (pa.array([4, 5]), "[\n  4,\n  5\n]. So it is."),
         (np.array([4]), "[4]. It is [4, 5]."),
         (pd.NA, "<NA>. It is [4, 5]."),
         pytest.param(10**5000, "this int. It is [4, 5].", id="huge"),
@@ -95,6 +98,18 @@ def test_none_of_the_choices() -> None:
         predict("Will it hold?", "yess", among=["yes", "no"])
     with pytest.raises(BadInputError, match=r"7 is none of the choices\. There are 'yes', 'no'\."):
         predict("Will it hold?", 7, among=["yes", "no"])
+
+
+@pytest.mark.parametrize("answer", ["Yes", " yes ", np.str_("yes"), pa.scalar("yes")])
+def test_a_choice_in_another_form(answer: object, capsys: pytest.CaptureFixture[str]) -> None:
+    predict("Will it hold?", answer, among=["yes", "no"]).compare("yes")
+    assert capsys.readouterr().out.endswith(". So it is.\n")
+
+
+@pytest.mark.parametrize(("answer", "choice"), [(6, "6"), (np.int64(6), "6"), (None, "None")])
+def test_a_choice_without_quotes(answer: object, choice: str, capsys: pytest.CaptureFixture[str]) -> None:
+    predict("What fails?", answer, among=[choice, "another"]).compare(choice)
+    assert capsys.readouterr().out == f"Your prediction: {choice}. So it is.\n"
 
 
 def test_what_happened_is_one_of_the_choices() -> None:

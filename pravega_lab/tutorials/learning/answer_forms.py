@@ -12,6 +12,7 @@ from typing import Any
 
 def whole_number(answer: Any) -> str:
     """a whole number"""
+    answer = plain(answer)
     if isinstance(answer, bool):
         raise ValueError(answer)
     if isinstance(answer, str):
@@ -23,9 +24,10 @@ def whole_number(answer: Any) -> str:
 
 def word(answer: Any) -> str:
     """a word in quotes"""
+    answer = plain(answer)
     if not isinstance(answer, str) or not answer.strip():
         raise ValueError(answer)
-    return " ".join(answer.casefold().split())
+    return folded(answer)
 
 
 def numbers_in_any_order(answer: Any) -> str:
@@ -36,6 +38,16 @@ def numbers_in_any_order(answer: Any) -> str:
 def words_in_any_order(answer: Any) -> str:
     """a list of words in quotes, in any order"""
     return ", ".join(sorted(word(one) for one in _several(answer)))
+
+
+def plain(answer: Any) -> Any:
+    """Return the Python value of a scalar of Arrow, which is what the rows of a batch are."""
+    return answer.as_py() if hasattr(answer, "as_py") else answer
+
+
+def folded(text: str) -> str:
+    """Return a text without what makes no difference: capital letters, and spaces around words."""
+    return " ".join(text.casefold().split())
 
 
 def text_of(answer: Any, form: Callable[[Any], str] = repr) -> str:

@@ -12,7 +12,7 @@ from numbers import Real
 from typing import Any
 
 from pravega_lab.errors import BadInputError
-from pravega_lab.tutorials.learning.answer_forms import text_of
+from pravega_lab.tutorials.learning.answer_forms import folded, plain, text_of
 
 _CLOSE = 0.1
 
@@ -91,8 +91,12 @@ def _it_is(actual: Any) -> str:
 
 
 def _are_equal(answer: Any, actual: Any) -> bool:
-    """Compare an array by its elements. What cannot be compared, such as pandas' NA, is not equal."""
-    answer, actual = (value.tolist() if hasattr(value, "tolist") else value for value in (answer, actual))
+    """Compare arrays and tuples as lists, and a text in small letters: ``6`` and ``"Yes "`` are the choices
+    ``"6"`` and ``"yes"``. What cannot be compared, such as pandas' NA, is not equal.
+    """
+    answer, actual = _as_list(answer), _as_list(actual)
+    if isinstance(actual, str):
+        return folded(text_of(answer, str)) == folded(actual)
     answer = _number_of(answer, actual)
     if isinstance(answer, bool) and not isinstance(actual, bool):
         return False  # or True would be a right answer where the number is 1
@@ -100,6 +104,11 @@ def _are_equal(answer: Any, actual: Any) -> bool:
         return bool(answer == actual)
     except Exception:
         return False
+
+
+def _as_list(value: Any) -> Any:
+    value = value.tolist() if hasattr(value, "tolist") else plain(value)
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _number_of(answer: Any, actual: Any) -> Any:
