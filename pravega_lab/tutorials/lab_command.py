@@ -7,9 +7,10 @@ import os
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
-from pravega_lab.errors import BadInputError, SetupError, require
+from pravega_lab.errors import BadInputError, MissingExtraError, SetupError
 
 SOURCE = Path(__file__).parent / "notebooks"
 FOLDER = "~/pravega-lab"
@@ -69,7 +70,8 @@ def run(args: argparse.Namespace) -> int:
     """Copy the tutorials, start JupyterLab on the first one, and return its exit code when it ends."""
     if not 0 <= args.port <= PORT_MAX:
         raise BadInputError(f"--port {args.port} is not a port: give 1 to {PORT_MAX}, or 0 for a free one")
-    require("jupyterlab")  # imports it, which takes seconds
+    if find_spec("jupyterlab") is None:  # to import it takes seconds, and the process below does it
+        raise MissingExtraError("jupyterlab")
     folder = Path(args.folder).expanduser().resolve()
     new = copy_tutorials(folder)
     trust(folder, new)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -33,6 +35,20 @@ def test_a_copy_has_no_link_to_what_is_not_copied(tmp_path: Path) -> None:
 
 def source_of(notebook: Path) -> str:
     return "".join(line for cell in json.loads(notebook.read_text())["cells"] for line in cell["source"])
+
+
+def test_jupyterlab_is_imported_once_by_its_own_process(tmp_path: Path) -> None:
+    """To import it here, too, took three seconds before anything was printed."""
+    program = f"""
+import subprocess, sys
+from pravega_lab.cli import main
+subprocess.run = lambda command, **_: subprocess.CompletedProcess(command, 0)
+assert main(["lab", {str(tmp_path / "mine")!r}]) == 0
+assert "jupyterlab" not in sys.modules
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("16 tutorials copied to ")
 
 
 def test_a_file_is_no_folder_for_them(tmp_path: Path) -> None:
