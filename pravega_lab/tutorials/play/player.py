@@ -34,4 +34,5 @@ def play(spec: RunSpec) -> Played:
             stack.enter_context(planted_bugs()[spec.bug].planted())
         world = import_module(f"pravega_lab.tutorials.play.worlds.{scenario.world}")
         played: Played = world.play(scenario, spec)
-        return played
+    played.too_late = [act for act in spec.acts or () if act.at_s > played.virtual_s]
+    return played

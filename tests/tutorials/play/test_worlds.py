@@ -167,6 +167,12 @@ def test_the_catalogue_names_bugs_that_there_are() -> None:
     [
         ("reader-dies", "13 kill bob", "not done: kill bob: there is no program 'bob'; there are "),
         ("finished-task", "0.1 kill bob", "not done: kill bob: "),
+        (
+            "finished-task",
+            "9 kill orders[0]",
+            "not done: kill orders[0] at second 9: the run ended at second 3.2",
+        ),
+        ("race", "9 fork 1", "not done: fork 1 at second 9: the run ended at second 0.2"),
     ],
 )
 def test_the_command_says_which_act_was_not_done(

@@ -16,6 +16,7 @@ from pravega_lab.observe.ledger.fold import sentence
 from pravega_lab.observe.ledger.observations import Acted, LedgerCounted
 
 if TYPE_CHECKING:
+    from pravega_lab.tutorials.play.spec import Act
     from pravega_lab.widgets.drawings.drawing import Drawing
     from pravega_lab.widgets.live.view import View
 
@@ -38,6 +39,7 @@ class Played:
         targets: What acts may name, by the name in `Verb.targets`.
         steps: The number of steps of the event loop.
         virtual_s: The length of the run in virtual seconds.
+        too_late: The acts that came after its end.
     """
 
     journals: list[Journal] = field(default_factory=list)
@@ -48,6 +50,7 @@ class Played:
     targets: dict[str, list[str]] = field(default_factory=dict)
     steps: int = 0
     virtual_s: float = 0.0
+    too_late: list[Act] = field(default_factory=list)
 
     @property
     def standing(self) -> str:
@@ -66,7 +69,11 @@ class Played:
     def not_done(self) -> list[str]:
         """Return why acts of the run were not done, a line for each."""
         noted = [o for journal in self.journals for o in journal.since() if isinstance(o, Acted)]
-        return [o.text for o in noted if o.text.startswith(NOT_DONE)]
+        over = f"the run ended at second {self.virtual_s:.1f}"
+        return [
+            *(o.text for o in noted if o.text.startswith(NOT_DONE)),
+            *(f"{NOT_DONE}{act.text} at second {act.at_s:g}: {over}" for act in self.too_late),
+        ]
 
     def views(self) -> list[View]:
         """Return the views of the run, on the clock of the page."""
