@@ -5,6 +5,7 @@ parallel.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from typing import Protocol
 
@@ -13,7 +14,10 @@ from pravega_lab.portable.waiting import gather
 from ..store.errors import DiskFull
 from ..store.log.disk import Disk
 from ..store.log.history import HISTORY_NAME, encode_history
+from ..store.log_fields import log_fields
 from ..store.storage.storage import Group, Storage
+
+log = logging.getLogger(__name__)
 
 
 class QuickDisk(Protocol):
@@ -175,11 +179,21 @@ class Pump:
                     await self.disk.create(file.name, file.size, file.header, record)
                 elif record is not None:
                     await self.disk.write_file(*record)
-            except DiskFull:
+            except DiskFull as error:
+                if not self.storage.is_full:
+                    log.warning(
+                        "the disk is full (%s): the store refuses what makes it grow, serves reads, and tries"
+                        " again every %g s. Make room on the disk, or delete or truncate streams",
+                        *(error.strerror, self.retry_s),
+                        extra=log_fields("disk_full"),
+                    )
                 self.storage.file_refused(file)
                 return False
+            was_full = self.storage.is_full
             self.storage.history = history or self.storage.history
             self.storage.file_created(file)
+            if was_full:
+                log.warning("the disk has room again", extra=log_fields("disk_has_room"))
         return True
 
     async def _record_found(self) -> bool:

@@ -96,6 +96,7 @@ class StoreRunner:
             self.tier = self._attach(objects, tier_settings or TierSettings(), new_id().hex[:8])
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms: int | None = None
+        self._is_refused = False  # what was due, by the storage
         self._paused_until_ms = 0  # after a long tick, so that clients have most of the time
 
     def _attach(self, objects: Objects, settings: TierSettings, life: str) -> TierLoop:
@@ -169,12 +170,14 @@ class StoreRunner:
         try:
             self._controller.tick(now_ms)
         except StorageError as error:
-            log.warning(
-                "the storage refused what was due; the controller tries again in %d ms: %s",
-                RETRY_MS,
-                error,
-                extra=log_fields("tick_refused", retry_ms=RETRY_MS),
-            )
+            if not self._is_refused:
+                log.warning(
+                    "the storage refused what was due; the controller tries again every %d ms: %s",
+                    RETRY_MS,
+                    error,
+                    extra=log_fields("tick_refused", retry_ms=RETRY_MS),
+                )
+            self._is_refused = True
             self._set_timer(now_ms + RETRY_MS)
         except Exception:
             log.exception(
@@ -184,6 +187,7 @@ class StoreRunner:
             )
             self._set_timer(now_ms + RETRY_MS)
         else:
+            self._is_refused = False
             took_ms = int(1000 * (self._loop.time() - began_s))
             self._paused_until_ms = now_ms + (1 + PAUSE_FACTOR) * took_ms if took_ms else 0
             self._set_timer(now_ms + 1)

@@ -11,10 +11,11 @@ from uuid import UUID
 
 import pytest
 
+from pravega_lab.engine.server import runner as runner_module
 from pravega_lab.engine.server.connection import SegmentStoreProtocol
 from pravega_lab.engine.server.limits.passes import new_loop
 from pravega_lab.engine.server.runner import StoreRunner
-from pravega_lab.engine.store.errors import DiskFull
+from pravega_lab.engine.store.errors import DiskFull, StoreFull
 from pravega_lab.engine.store.log.disk import MemoryDisk, Record
 from pravega_lab.engine.store.log.operations import Append, CreateSegment
 from pravega_lab.protocol.wire import commands as c
@@ -29,9 +30,11 @@ class SmallDisk(MemoryDisk):
     def __init__(self) -> None:
         super().__init__()
         self.files_left = 1
+        self.tries = 0
         self.broken = False
 
     async def create(self, name: str, size: int, header: bytes, record: Record | None = None) -> None:
+        self.tries += 1
         if not self.files_left:
             raise DiskFull(errno.ENOSPC, "no room", name)
         self.files_left -= 1
@@ -78,6 +81,59 @@ def test_a_disk_that_takes_no_more_is_not_waited_for() -> None:
         assert not ticket.done
 
     running(story)
+
+
+def test_a_full_disk_is_one_line_of_the_log_and_room_again_is_another(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def lines() -> list[str]:
+        return [record.event for record in caplog.records]  # type: ignore[attr-defined]
+
+    async def story(runner: StoreRunner, disk: SmallDisk) -> None:
+        runner.pump.retry_s = 0.001
+        runner.storage.submit(
+            [CreateSegment(SEGMENT)], now_ms=1
+        )  # the second file is made when the first is used
+        await until(lambda: runner.storage.is_full)
+        tries = disk.tries
+        await until(lambda: disk.tries > tries + 2)
+        assert lines() == ["disk_full"]
+        assert "no room" in caplog.text
+        disk.files_left = 1
+        await until(lambda: not runner.storage.is_full)
+        await until(lambda: len(lines()) > 1)
+        assert lines() == ["disk_full", "disk_has_room"]
+
+    running(story)
+
+
+def test_what_the_storage_refuses_again_and_again_is_one_line_of_the_log(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner_module, "RETRY_MS", 1)
+
+    async def story(runner: StoreRunner, disk: SmallDisk) -> None:
+        ticks: list[int] = []
+
+        def refuse(now_ms: int) -> None:
+            ticks.append(now_ms)
+            if len(ticks) != 4:
+                raise StoreFull("no room")
+
+        runner._controller.tick = refuse  # type: ignore[method-assign]
+        runner._controller.next_deadline_ms = lambda: 0  # type: ignore[method-assign]
+        runner._set_timer()
+        await until(lambda: len(ticks) > 7)
+        refused = [record for record in caplog.records if "refused what was due" in record.getMessage()]
+        assert len(refused) == 2
+
+    running(story)
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not is_so():
+            await asyncio.sleep(0.001)
 
 
 def test_a_write_that_fails_while_it_stops_ends_the_waiting() -> None:
