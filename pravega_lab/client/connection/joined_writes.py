@@ -34,4 +34,5 @@ class JoinedWrites:
         """Write what waits for the end of the turn, for a caller that waits for the reply."""
         if self._parts:
             parts, self._parts = self._parts, []
-            self._transport.write(b"".join(parts))
+            if not self._transport.is_closing():  # uvloop's raises after the connection was lost
+                self._transport.write(b"".join(parts))
