@@ -16,6 +16,8 @@ reset               positions, generation: a reset of the group to this cut was 
 shares              counts, free: segments per reader, and of no reader, two refreshes after a checkpoint
 lag                 ms: by how much the times of a writer's events are behind the clock
 noting, noted       time: a writer begins to note it, and has noted it
+twin-wrote          event: it will be in the second stream once, if at all
+twin-flushed        all events that this life wrote before are in the second stream
 ==================  ======================================================================================
 """
 
@@ -48,7 +50,9 @@ if TYPE_CHECKING:
 
 GROUP = "sim/group"
 TWIN = "sim/twin"
-"""A second stream of the group, whose segments may have the ids of the first one's. It is not checked."""
+"""A second stream of the group, whose segments may have the ids of the first one's. What is read of it is not
+checked.
+"""
 
 HEADER_BYTES = 8
 ROUNDS_A_LIFE = 4
@@ -198,9 +202,11 @@ class TwinWriter(App):
         async with client.stream(TWIN).writer() as writer:
             for n in range(self.chance.randint(20, 80)):
                 key = self.chance.choice(KEYS)
-                await writer.write([self.event(self.who, key, n)], key)
+                self.log("twin-wrote", event=(event := self.event(self.who, key, n)))
+                await writer.write([event], key)
                 await self.pause(self.chance.choice((0, 5, 100)))
             await writer.flush()
+            self.log("twin-flushed")
 
 
 class LastingScaler(Scaler):

@@ -14,7 +14,7 @@ from pravega_lab.protocol.metadata.reader_group import Update
 from pravega_lab.protocol.names import segment_name, split_scoped_name
 
 from ..kernel.journal import Entry, Journal
-from ..store.history import Segment
+from ..store.history import Segment, key_of, source_of
 from .model import LogModel, Membership, Tenure
 from .window_checkers import Stream, Windows
 
@@ -46,6 +46,7 @@ def check(
     problems += _resets(model, journal)
     problems += _everything(model, stream)
     problems += _balance(journal)
+    problems += twin_problems(journal)
     problems += windows.problems
     return problems
 
@@ -256,3 +257,26 @@ def _balance(journal: Journal) -> Iterator[str]:
         counts, free = entry.about["counts"], entry.about["free"]
         if not is_fair(counts, free):
             yield f"balance: {counts} segments per reader and {free} of no reader, after a checkpoint"
+
+
+def twin_problems(journal: Journal) -> Iterator[str]:
+    """Yield what is wrong with the events of the second stream.
+
+    Of each life of a writer and each key, the stored events are the first ones that it wrote, once and in
+    their order, and at least those that it flushed.
+    """
+    written: dict[tuple[str, str], list[str]] = {}
+    flushed: dict[tuple[str, str], int] = {}
+    stored: dict[tuple[str, str], list[str]] = {}
+    for entry in journal.of("twin-wrote", "twin-flushed", "twin-stored"):
+        if entry.what == "twin-wrote":
+            written.setdefault((entry.who, key_of(entry.about["event"])), []).append(entry.about["event"])
+        elif entry.what == "twin-flushed":
+            flushed |= {place: len(events) for place, events in written.items() if place[0] == entry.who}
+        else:  # a key is in one segment of each epoch, and later ones have higher ids
+            for event in entry.about["events"]:
+                stored.setdefault((source_of(event), key_of(event)), []).append(event)
+    for place in {**written, **stored}:
+        found, expected = stored.get(place, []), written.get(place, [])
+        if found != expected[: len(found)] or len(found) < flushed.get(place, 0):
+            yield f"second stream: {found} where {expected} were written, {flushed.get(place, 0)} flushed"

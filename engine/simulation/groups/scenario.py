@@ -4,7 +4,7 @@ Everything is drawn from the seed. Writers, scaling and resets finish, and all f
 new one are then left alone. After a checkpoint they must share the segments evenly within two refresh
 intervals. In some seeds a member follows the rule of Java's client. The stream is then sealed, and the
 members read to its end. In the scenario ``streams`` the group has a second stream, which scales too and whose
-segments may have the same ids. Only the first one is checked.
+segments may have the same ids. What the members read is checked for the first one only.
 `groups.checkers` checks the journal and the state log. For the command line: ``python -m
 pravega_lab.engine.simulation.groups.scenario``.
 """
@@ -24,7 +24,14 @@ from pravega_lab.client.reader_group.group import AsyncReaderGroup
 from pravega_lab.client.values import ScalingPolicy
 from pravega_lab.protocol.metadata.reader_group import ReaderGroupConfig
 from pravega_lab.protocol.metadata.watermark import Watermark
-from pravega_lab.protocol.names import MARK_PREFIX, READER_GROUP_PREFIX, segment_name, split_scoped_name
+from pravega_lab.protocol.names import (
+    MARK_PREFIX,
+    READER_GROUP_PREFIX,
+    parent_of,
+    parse_segment_name,
+    segment_name,
+    split_scoped_name,
+)
 from pravega_lab.protocol.stream_cut import UNBOUNDED
 
 from ..kernel.faults import EVERYTHING, Plan
@@ -32,7 +39,8 @@ from ..kernel.loop import SimulationLoop
 from ..kernel.run import Result, run_story
 from ..store.apps import STREAM
 from ..store.scenarios import draw_trouble
-from ..store.world import EVENT_HEADER_BYTES, World
+from ..store.tier import read_whole
+from ..store.world import EVENT_HEADER_BYTES, World, events_in
 from . import apps, checkers
 from .apps import GROUP, TWIN, group_of
 
@@ -80,6 +88,7 @@ class GroupWorld(World):
         self.store.crash()
         await self.store.start()
         await self._write_down()
+        await self._write_down_twin()
         self.log = self._log_of(*STATE_STREAM)
         marks = [Watermark.from_bytes(data) for _, data in self._log_of(*MARK_STREAM)]
         self.journal.add("world", "marks", lowers=[mark.lower for mark in marks])
@@ -137,6 +146,15 @@ class GroupWorld(World):
         """Return whether no member did anything but reading since then."""
         members = [app for app in self.until_end if isinstance(app, apps.Member)]
         return all(member.reads_since_s <= since_s for member in members)
+
+    async def _write_down_twin(self) -> None:
+        """Write the events of the second stream into the journal, segment by segment in the order of ids."""
+        runner = self.store.runner
+        assert runner is not None
+        names = [n for n in runner.storage.segments() if n.startswith(f"{TWIN}/") and parent_of(n) is None]
+        for name in sorted(names, key=lambda n: parse_segment_name(n).segment_id):
+            events = [event for _, event in events_in(await read_whole(runner, name), 0)]
+            self.journal.add("world", "twin-stored", events=events)
 
     def _log_of(self, scope: str, stream: str) -> list[tuple[int, bytes]]:
         """Return the entries of an internal stream, each with the offset after it."""

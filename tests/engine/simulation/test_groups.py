@@ -8,7 +8,10 @@ from __future__ import annotations
 import pytest
 
 from pravega_lab.engine.simulation.groups.bugs import GROUP_BUGS
+from pravega_lab.engine.simulation.groups.checkers import twin_problems
 from pravega_lab.engine.simulation.groups.scenario import STREAMS, run_groups
+from pravega_lab.engine.simulation.kernel.journal import Journal
+from pravega_lab.engine.simulation.store.bugs import BUGS
 
 SEEDS_MAX = 25  # within which a bug has to show
 # Seeds that show a bug, where it is not 0. They are tried first.
@@ -55,6 +58,42 @@ def test_seeds_of_a_group_of_two_streams() -> None:
         assert result.problems == [], f"seed {seed}"
         logs = [entry.who.partition(".")[0] for entry in result.journal.of("scaled")]
         assert set(logs) >= {"scaler", "twin-scaler"}
+        assert sum(len(entry.about["events"]) for entry in result.journal.of("twin-stored")) > 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("bug", "seed"), [("sealed-means-stored", 0), ("rerouted-backwards", 0), ("new-writer-on-reconnect", 2)]
+)
+def test_a_bug_of_writers_shows_in_the_second_stream(bug: str, seed: int) -> None:
+    with BUGS[bug].planted():
+        problems = run_groups(seed, scenario=STREAMS).problems
+    assert any(problem.startswith("second stream: ") for problem in problems)
+
+
+@pytest.mark.parametrize(
+    ("stored", "is_right"),
+    [
+        ([["w|a|0|", "w|b|1|"], ["w|a|2|", "w|a|3|"]], True),
+        ([["w|a|0|", "w|b|1|"], ["w|a|2|"]], True),  # the last one was not flushed
+        ([["w|a|0|"], ["w|a|2|", "w|a|3|"]], False),
+        ([["w|a|0|", "w|b|1|"]], False),
+        ([["w|a|0|", "w|b|1|"], ["w|a|2|", "w|a|2|"]], False),
+        ([["w|a|2|", "w|b|1|"], ["w|a|0|", "w|a|3|"]], False),
+        ([["w|a|0|", "w|b|1|", "v|a|0|"], ["w|a|2|"]], False),
+    ],
+)
+def test_the_second_stream_has_what_was_written_once_and_in_order(
+    stored: list[list[str]], is_right: bool
+) -> None:
+    journal = Journal(lambda: 0)
+    for event in ("w|a|0|", "w|b|1|", "w|a|2|"):
+        journal.add("w", "twin-wrote", event=event)
+    journal.add("w", "twin-flushed")
+    journal.add("w", "twin-wrote", event="w|a|3|")
+    for events in stored:
+        journal.add("world", "twin-stored", events=events)
+    assert (list(twin_problems(journal)) == []) is is_right
 
 
 @pytest.mark.slow
