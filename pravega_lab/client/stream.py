@@ -143,9 +143,10 @@ class AsyncStream:
         last = None if end is Edge.TAIL else await cuts.resolve_end(self._context, end)
         return await cuts.segments_between(self._context, first, last)
 
-    async def settled_cut(self, cut: StreamCut) -> StreamCut:
+    async def settled_cut(self, cut: StreamCut, *, latest: bool = False) -> StreamCut:
         """Return a cut of the same position that lists no segment next to its successors."""
-        return await cuts.settled_for_group(self._context, cut)
+        found = cuts.latest_form if latest else cuts.settled_end
+        return await found(self._context, cut)
 
     async def scale(self, seal: Sequence[int], ranges: Sequence[tuple[float, float]]) -> list[SegmentRange]:
         """Replace segments by segments with other key ranges, and return the new segments."""

@@ -16,7 +16,7 @@ from pravega_lab.client.reader_group.core.state import GroupState
 from pravega_lab.client.reader_group.errors import ReaderGroupNotFoundError
 from pravega_lab.client.reader_group.values import by_stream, stream_of
 from pravega_lab.client.reader_group.whole_cuts import Start, add_start, whole
-from pravega_lab.client.reading.cuts import check_group, head, settled_for_group
+from pravega_lab.client.reading.cuts import check_group, head, settled_end
 from pravega_lab.client.segment_stores import SegmentStores
 from pravega_lab.client.shared_state.revisioned import AsyncRevisionedStream
 from pravega_lab.client.shared_state.synchronizer import AsyncStateSynchronizer
@@ -164,9 +164,9 @@ class GroupAccess:
         return await self.beginning(config)
 
     async def with_settled_ends(self, config: ReaderGroupConfig) -> ReaderGroupConfig:
-        """Return a configuration with the ending cuts at which a group stops; see `settled_for_group`."""
+        """Return a configuration with the ending cuts at which a group stops; see `settled_end`."""
         ends = {
-            name: end if end.is_unbounded else await settled_for_group(self.stream(name), end)
+            name: end if end.is_unbounded else await settled_end(self.stream(name), end)
             for name, end in config.ending_stream_cuts.items()
         }
         return replace(config, ending_stream_cuts=ends)

@@ -175,16 +175,66 @@ def check_order(start: StreamCut, begins: Mapping[int, int], end: StreamCut) -> 
 
 async def resolve_end(context: StreamContext, bound: Bound) -> StreamCut:
     """Return the end of a read as a cut. Raises `BadInputError` for a cut of another stream."""
-    return await settled(context, await (tail(context) if _is_unbounded(bound) else resolve(context, bound)))
+    return await settled_end(
+        context, await (tail(context) if _is_unbounded(bound) else resolve(context, bound))
+    )
 
 
-async def settled(context: StreamContext, end: StreamCut) -> StreamCut:
+async def latest_form(context: StreamContext, cut: StreamCut) -> StreamCut:
+    """Return a cut of the same position that lists no read segment which has successors.
+
+    Of two cuts of one position, this one never lies before the other.
+    """
+    while True:
+        positions = dict(cut.positions)
+        for segment, info in (await _infos(context, [s for s, at in positions.items() if at >= 0])).items():
+            if info.is_sealed and info.write_offset == positions[segment]:
+                positions[segment] = SEGMENT_READ
+        positions |= dict.fromkeys(await _not_begun(context, positions, 0), SEGMENT_READ)
+        found = await settled(context, StreamCut(cut.scoped_stream, positions), is_latest=True)
+        if found == cut:
+            return await settled_end(context, cut)
+        cut = found
+
+
+async def bounds_between(
+    context: StreamContext, start: StreamCut, begins: Mapping[int, int], end: StreamCut
+) -> tuple[StreamCut, list[int]]:
+    """Return an end of a read, and the `segments_between` the start and it.
+
+    An end at the place of the start may list a segment of which the start lists the successors. It is
+    returned in its `latest_form` then.
+
+    Raises:
+        BadInputError: The end lies before the start. ``begins`` is ``start`` without placeholders.
+    """
+
+    try:
+        return end, await _in_order(context, start, begins, end)
+    except BadInputError as error:
+        first, last = await latest_form(context, start), await latest_form(context, end)
+        if (first, last) != (start, end):
+            with suppress(BadInputError):
+                return last, await _in_order(context, first, first.positions, last)
+        raise error
+
+
+async def _in_order(
+    context: StreamContext, start: StreamCut, begins: Mapping[int, int], end: StreamCut
+) -> list[int]:
+    check_order(start, begins, end)
+    if start.positions.keys() == end.positions.keys():
+        return []
+    return await segments_between(context, start, end)
+
+
+async def settled(context: StreamContext, end: StreamCut, *, is_latest: bool = False) -> StreamCut:
     """Return a cut in which no read segment shares keys with a later one, for an end or a truncation.
 
     A position in the middle of a scale has them (reader-groups.md B4). A read that ended with them would
     leave out what was read of their successors, and a store refuses to truncate at them. So their successors
     that have not begun take their place: at 0, or as a placeholder, at -1, while one of their predecessors
-    is not read.
+    is not read. With ``is_latest`` they take the place of every read segment.
     """
     found = dict(end.positions)
     passed, waiting = dict[int, None](), dict[int, None]()  # segments that were read, and placeholders
@@ -192,28 +242,31 @@ async def settled(context: StreamContext, end: StreamCut) -> StreamCut:
         listed = await context.ranges(list(found))
         at = without_placeholders(found, [s for s in listed if s.segment_id not in waiting])
         known = [s for s in listed if s.segment_id in at]
-        read = [s for s in known if at[s.segment_id] == SEGMENT_READ and _newer(s, listed)]
-        if not read:
-            break
+        read = [s for s in known if at[s.segment_id] == SEGMENT_READ and (is_latest or _newer(s, listed))]
+        before = dict(found)
         passed |= dict.fromkeys(segment.segment_id for segment in read)
         for segment in read:
-            for successor in await context.controller.successors(context.name, segment.segment_id):
+            successors = await context.controller.successors(context.name, segment.segment_id)
+            if not successors:
+                continue  # the end of a sealed stream
+            for successor in successors:
                 new = successor.segment
                 if new.segment_id in found or any(new.overlaps(other) for other in _newer(segment, known)):
                     continue  # the successor, or a later segment, is in the cut
-                before = await context.ranges(successor.predecessors)
                 is_ready = all(
                     at.get(p.segment_id) == SEGMENT_READ or p.segment_id in passed or _newer(p, known)
-                    for p in before
+                    for p in await context.ranges(successor.predecessors)
                 )
                 found[new.segment_id] = 0 if is_ready else SEGMENT_READ
                 waiting |= {} if is_ready else {new.segment_id: None}
             del found[segment.segment_id]
+        if found == before:
+            break
     return StreamCut(end.scoped_stream, found)
 
 
-async def settled_for_group(context: StreamContext, end: StreamCut) -> StreamCut:
-    """Return an ending cut as `settled` does, with 0 for placeholders: a group reads nothing of them."""
+async def settled_end(context: StreamContext, end: StreamCut) -> StreamCut:
+    """Return an ending cut as `settled` does, with 0 for placeholders: nothing is read of them."""
     found = await settled(context, end)
     unbegun = await _not_begun(context, found.positions, SEGMENT_READ)
     return StreamCut(end.scoped_stream, found.positions | dict.fromkeys(unbegun, 0))

@@ -102,10 +102,9 @@ class AsyncOrderedSegmentReader:
         segments = list(begins)
         if self._end is not None:
             end = await cuts.resolve_end(self._context, self._end)
-            cuts.check_order(start, begins, end)
+            end, between = await cuts.bounds_between(self._context, start, begins, end)
             self._ends = end.positions
-            if start.positions.keys() != end.positions.keys():
-                segments += await cuts.segments_between(self._context, start, end)
+            segments += between
         await self._begin(begins, list(dict.fromkeys(segments)))
         self.has_begun = True
         return self

@@ -274,6 +274,7 @@ class PravegaReader(_Slices, DataSourceReader):
         start = {v.name: v.resolve(EARLIEST if first in (None, UNBOUNDED) else first) for v in self._views()}
         end = {v.name: v.resolve(last or LATEST) for v in self._views()}
         if first not in (None, EARLIEST, UNBOUNDED):  # a head that has moved beyond the end is lost data
+            end = {view.name: view.not_before(start[view.name], end[view.name]) for view in self._views()}
             _check_order(start, end)
         return self._plan(start, end, BATCH_PARTITION_BYTES)
 
@@ -346,17 +347,20 @@ class PravegaStreamReader(_Slices, SupportsTriggerAvailableNow, DataSourceStream
         if hold is not None and not hold.drain:
             hold.answer(start)
             return following(start, decode(start))
-        target = self._frozen or self._newest()
         begin = decode(start)
-        self._check_end(begin, target)
+        target = self._checked_end(begin, self._frozen or self._newest())
         if hold is not None:
             target = self._drained(hold, begin, target)
         if isinstance(limit, ReadMaxBytes):
             return following(start, self._advance(begin, target, limit.max_bytes))
         return following(start, target)
 
-    def _check_end(self, start: Cuts, target: Cuts) -> None:
-        """Refuse an end before the start. Reading would resume there, and repeat events or leave some out."""
+    def _checked_end(self, start: Cuts, target: Cuts) -> Cuts:
+        """Return an end that is not before the start; see `StreamView.not_before`. Refuse any other.
+
+        Reading would resume there, and repeat events or leave some out.
+        """
+        target = {view.name: view.not_before(start[view.name], target[view.name]) for view in self._views()}
         for view in self._views():
             if view.is_before(target[view.name], start[view.name]):
                 position, end = (StreamCut(view.name, cuts[view.name]) for cuts in (start, target))
@@ -369,6 +373,7 @@ class PravegaStreamReader(_Slices, SupportsTriggerAvailableNow, DataSourceStream
                     f"the stream ends at {end}, and the position of the query is after that, at {position}. "
                     f"{ANOTHER_STREAM}, {NEW_CHECKPOINT}"
                 )
+        return target
 
     def _drained(self, hold: Hold, start: Cuts, newest: Cuts) -> Cuts:
         """Return where a draining hold ends reading: at the tail when a source first saw the hold.

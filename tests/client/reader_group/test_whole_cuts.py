@@ -12,7 +12,7 @@ import pytest
 from pravega_lab.client.reader_group.calls import complete
 from pravega_lab.client.reader_group.opening import reading
 from pravega_lab.client.reader_group.whole_cuts import Start, add_start, is_whole, whole
-from pravega_lab.client.reading.cuts import settled, settled_for_group
+from pravega_lab.client.reading.cuts import settled, settled_end
 from pravega_lab.client.values import HEAD, TAIL, ScalingPolicy, Successor
 from pravega_lab.engine.simulation.groups.apps import group_of
 from pravega_lab.engine.simulation.kernel.journal import Journal
@@ -143,7 +143,7 @@ def test_what_takes_the_place_of_read_segments_whose_successors_have_begun(
 ) -> None:
     cut = StreamCut("s/x", end)
     assert asyncio.run(settled(history, cut)).positions == expected
-    assert asyncio.run(settled_for_group(history, cut)).positions == of_a_group
+    assert asyncio.run(settled_end(history, cut)).positions == of_a_group
 
 
 @pytest.mark.parametrize("is_0_read", [False, True])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from itertools import groupby
+from itertools import groupby, product
 from typing import Any
 
 import pyarrow as pa
@@ -141,6 +141,30 @@ def test_between_any_two_cuts(scaled: tuple[Stream, list[StreamCut]]) -> None:
             with stream.read(start, bounds[j]) as batches:
                 numbers = sorted(int(e.split(b":")[1]) for e in events_of(batches))
             assert numbers == list(range(100 * i, 100 * j))
+
+
+def test_a_place_has_several_forms(new_stream: NewStream) -> None:
+    """Between two forms of one place there is nothing. An end that lies before the start is refused."""
+    stream = new_stream()
+    stream.write(["a", "b"], ["0", "1"])
+    low, high = (segment.segment_id for segment in stream.split(0))
+    after_split = [{0: 18}, {0: -1}, {low: 0, high: 0}]
+    stream.write(["c", "d"], ["1", "0"])  # into the lower and into the upper half
+    merged = stream.merge([low, high]).segment_id
+    in_merge = [{low: -1, high: 0}, {low: 9, high: 0}, {high: 0, merged: -1}, {high: 0, merged: 0}]
+    stream.write(["e"], ["0"])
+    stream.seal()
+    places = [after_split, in_merge, [{low: -1, high: 9}, {merged: 0}], [{merged: 9}, {merged: -1}]]
+    earlier: list[StreamCut] = []
+    for forms in places:
+        cuts = [StreamCut(stream.scoped_name, positions) for positions in forms]
+        for start, end in product(cuts, cuts):
+            assert not events_of(stream.read(start, end)), (start, end)
+        for cut in earlier:
+            assert all(events_of(stream.read(cut, end)) for end in cuts), cut
+            with pytest.raises(BadInputError, match=r"lies? before the"):
+                events_of(stream.read(cuts[0], cut))
+        earlier += cuts
 
 
 def test_batches_say_where_their_events_are(scaled: tuple[Stream, list[StreamCut]]) -> None:

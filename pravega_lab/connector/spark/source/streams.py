@@ -152,6 +152,16 @@ class StreamView:
         except SegmentNotFoundError as error:
             raise _of_another_stream(error) from error
 
+    def not_before(self, start: Cut, end: Cut) -> Cut:
+        """Return an end, in another form if it only seems to lie before the start.
+
+        The end may list a segment of which the start lists the successors, and be at the same place.
+        """
+        if not self.is_before(end, start):
+            return end
+        stream = stream_of(self._cluster, self.name)
+        return self.whole(stream.settled_cut(StreamCut(self.name, end), latest=True).positions)
+
     def spans(self, segments: list[int]) -> dict[int, Span]:
         """Return the key ranges of segments, also of sealed ones.
 

@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterable, Iterator
 
 import pyarrow as pa
 import pytest
+from pyspark.sql.types import LongType, StructType
 
 from pravega_lab.client import Client, ScalingPolicy, Stream, connect
 from pravega_lab.client.values import RetentionKind, ScalingKind
+from pravega_lab.connector.spark.data_source import PravegaDataSource
 from pravega_lab.connector.spark.options import Cluster, parse_options
 from pravega_lab.connector.spark.source.limits import advance
 from pravega_lab.connector.spark.source.reading import read_slices, read_what_is_left
@@ -100,6 +102,24 @@ def test_a_cut_in_the_middle_of_a_scale_is_a_start_and_an_end(
     stream.truncate(cut)
     assert between(view.head(), tail) == after
     assert between(view.resolve(stream.head().to_text()), tail) == after
+
+
+def test_a_start_and_an_end_may_name_one_place_in_two_forms(stream: Stream) -> None:
+    stream.update(scaling=ScalingPolicy.fixed(1))
+    write(stream, 0, 10)
+    [(last, length)] = stream.tail().positions.items()
+    low, high = (segment.segment_id for segment in stream.split(last))
+    forms = [StreamCut(stream.scoped_name, at) for at in ({last: length}, {last: -1}, {low: 0, high: 0})]
+    schema = StructType().add("offset", LongType())
+    for start, end in itertools.product(forms, forms):
+        cuts = {"start_stream_cut": start.to_text(), "end_stream_cut": end.to_text()}
+        source = PravegaDataSource({**stream.options(), **cuts})
+        assert not [part for part in source.reader(schema).partitions() if part.size_bytes], (start, end)
+        reader = source.streamReader(schema)
+        first = reader.initialOffset()
+        until = reader.latestOffset(first, reader.getDefaultReadLimit())
+        assert not [part for part in reader.partitions(first, until) if part.size_bytes], (start, end)
+        assert reader.latestOffset(until, reader.getDefaultReadLimit()) == until
 
 
 def test_a_task_reads_one_segment_after_the_other(stream: Stream) -> None:
