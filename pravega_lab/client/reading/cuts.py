@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from pravega_lab.client.context import StreamContext
@@ -68,21 +69,59 @@ async def segments_between(context: StreamContext, start: StreamCut, end: Stream
 
     Upstream compares offsets of a segment that is in both cuts, and treats -1 as less than the start's. Any
     offset not before the start's gives the same segments. A segment that has not begun and shares keys with
-    an unread one is a placeholder.
+    an unread one is a placeholder. Both stores take one in the start for begun, and leave out unread segments
+    before it, so it is not sent, and what was read of its keys is left out here.
     """
-    first = start.positions
+    first = await begun(context, start)
+    listed = await context.ranges(list(start.positions)) if len(first) < len(start.positions) else []
+    known = [s for s in listed if s.segment_id in first]
     last: dict[int, int] = {}
     if end is not None:
+        unread = [s for s, offset in end.positions.items() if offset >= 0] if listed else []
+        for segment in await context.ranges(unread):
+            if not _is_after(segment, listed, known):
+                raise BadInputError(
+                    f"the end {end} lies before the start {start} (segment {segment.segment_id})"
+                )
         last = {s: max(offset, first.get(s, SEGMENT_READ)) for s, offset in end.positions.items()}
         if 0 in last.values():
             last |= dict.fromkeys(await _not_begun(context, end.positions, 0), SEGMENT_READ)
     try:
-        return await context.controller.segments_between(context.name, first, last)
+        found = await context.controller.segments_between(context.name, first, last)
     except RefusedError as error:
         raise BadInputError(
             f"the store finds no segments between {start} and {end}: {error}. Each cut must cover the key "
             "space, and the second must not lie before the first"
         ) from error
+    if not listed:
+        return found
+    return [s.segment_id for s in await context.ranges(found) if _is_after(s, listed, known)]
+
+
+async def begun(context: StreamContext, start: StreamCut) -> dict[int, int]:
+    """Return the positions of a start without placeholders, which are at -1 or 0."""
+    found = dict(start.positions)
+    for offset in (SEGMENT_READ, 0):
+        for segment in await _not_begun(context, start.positions, offset):
+            del found[segment]
+    return found
+
+
+def _is_after(segment: SegmentRange, listed: Sequence[SegmentRange], known: Sequence[SegmentRange]) -> bool:
+    """Return whether no event of a segment lies before a cut that lists these segments.
+
+    ``known`` is ``listed`` without placeholders. A segment older than a placeholder is unread if the cut has
+    an older segment for each of its keys.
+    """
+    if segment in listed or not _newer(segment, listed):
+        return True
+    if _newer(segment, known):
+        return False
+    reached = segment.low
+    for older in sorted((s for s in listed if s.overlaps(segment)), key=lambda s: s.low):
+        if older.segment_id < segment.segment_id and older.low <= reached:
+            reached = max(reached, older.high)
+    return reached >= segment.high
 
 
 async def resolve(context: StreamContext, bound: Bound) -> StreamCut:
@@ -224,7 +263,7 @@ async def _in_order(
 ) -> list[int]:
     check_order(start, begins, end)
     if start.positions.keys() == end.positions.keys():
-        return []
+        return list(end.positions)
     return await segments_between(context, start, end)
 
 
@@ -276,7 +315,9 @@ async def _not_begun(context: StreamContext, positions: Mapping[int, int], offse
     """Return the segments at ``offset`` that share keys with an older segment that is not read."""
     if offset not in positions.values():
         return []
-    listed = await context.ranges(list(positions))
+    listed = sorted(await context.ranges(list(positions)), key=lambda s: s.low)
+    if all(one.high <= other.low for one, other in pairwise(listed)):  # as in most cuts, of many segments too
+        return []
     unread = [s for s in listed if positions[s.segment_id] >= 0]
     return [
         s.segment_id

@@ -15,7 +15,7 @@ from pravega_lab.client.context import StreamContext
 from pravega_lab.client.framing.decode import EventDecoder
 from pravega_lab.client.framing.event_batch import cut_off, joined
 from pravega_lab.client.reading import cuts
-from pravega_lab.client.reading.lineage import Lineage, without_placeholders
+from pravega_lab.client.reading.lineage import Lineage
 from pravega_lab.client.reading.segment_input import BYTES_AHEAD, SegmentInput, TruncatedError
 from pravega_lab.client.segment_stores import Connections
 from pravega_lab.client.values import MIB, Edge, check_timeout
@@ -97,8 +97,7 @@ class AsyncOrderedSegmentReader:
         if self.has_begun:
             raise BadInputError(f"this read of {self._context.name} has begun already: begin another one")
         start = await cuts.resolve_start(self._context, self._start)
-        at_start = await self._context.ranges(list(start.positions))
-        begins = without_placeholders(start.positions, at_start)
+        begins = await cuts.begun(self._context, start)
         segments = list(begins)
         if self._end is not None:
             end = await cuts.resolve_end(self._context, self._end)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import LongType, StructType
 
-from pravega_lab.client import Client, ScalingPolicy, Stream, connect
+from pravega_lab.client import HEAD, Client, ScalingPolicy, Stream, connect
 from pravega_lab.client.values import RetentionKind, ScalingKind
 from pravega_lab.connector.spark.data_source import PravegaDataSource
 from pravega_lab.connector.spark.options import Cluster, parse_options
@@ -102,6 +102,35 @@ def test_a_cut_in_the_middle_of_a_scale_is_a_start_and_an_end(
     stream.truncate(cut)
     assert between(view.head(), tail) == after
     assert between(view.resolve(stream.head().to_text()), tail) == after
+
+
+@pytest.mark.parametrize("limit", [1, 10_000])
+def test_a_start_in_the_middle_of_two_scales(
+    client: Client, scope_name: Callable[[], str], limit: int
+) -> None:
+    """The last segment, f, waits for c, of which the cut lists the predecessor b alone."""
+    stream = client.create_stream(f"{scope_name()}/in")
+    a, b = (segment.segment_id for segment in stream.split(0))
+    keys = ["g", "a", "e", "e"]  # at 0.11, 0.94 and 0.60
+    stream.write(["a1", "b1"], keys[:2])
+    c, _ = (segment.segment_id for segment in stream.scale([b], [(0.5, 0.75), (0.75, 1.0)]))
+    stream.write(["a2", "d1", "c1", "c2"], keys)
+    e, _ = (segment.segment_id for segment in stream.scale([a, c], [(0.0, 0.25), (0.25, 0.75)]))
+    stream.write(["e1", "d2", "f1", "f2"], keys)
+    cut = StreamCut(stream.scoped_name, {a: -1, b: 0, e: 10})
+    view, after = view_of(stream), ["b1", "c1", "c2", "d1", "d2", "f1", "f2"]
+    for start in (cut, stream.settled_cut(cut), HEAD):
+        if start is HEAD:
+            stream.truncate(cut)
+        begin, end, found = view.head() if start is HEAD else view.resolve(start.to_text()), view.tail(), []
+        while begin != end:
+            [until] = advance([view.backlog(begin, end)], limit, [view.boundary])
+            for batch in read_slices(stream, view.slices(begin, until)):
+                found += [event.decode() for event in batch.column("event").to_pylist()]
+            begin = until
+        assert sorted(found) == after
+        with stream.read(start) as batches:
+            assert sorted(event.decode() for event in batches.events()) == after
 
 
 def test_a_start_and_an_end_may_name_one_place_in_two_forms(stream: Stream) -> None:
