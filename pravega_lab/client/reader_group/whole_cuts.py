@@ -13,7 +13,7 @@ from typing import TypeVar
 from pravega_lab.client.context import StreamContext
 from pravega_lab.client.reader_group.core.state import NO_END
 from pravega_lab.client.reader_group.values import full_names
-from pravega_lab.client.reading.cuts import last_segments
+from pravega_lab.client.reading.cuts import begun, last_segments
 from pravega_lab.client.reading.lineage import without_placeholders
 from pravega_lab.protocol.metadata import reader_group as rg
 from pravega_lab.protocol.metadata.reader_group import KeyRange, ReaderGroupConfig, SegmentWithRange, Update
@@ -130,7 +130,7 @@ async def add_start(start: Start, context: StreamContext, positions: Mapping[int
     A wholly read segment that has a listed successor over some of its keys cannot be assigned to a reader:
     completing it again would begin that successor again. Its other successors are made to wait instead.
     """
-    complete = await whole(context, positions)
+    complete = await whole(context, await begun(context, StreamCut(context.name, dict(positions))))
     ranges = {s.segment_id: s for s in await context.ranges(list(complete))}
     at = without_placeholders(complete, ranges.values())
     for segment_id in sorted(at):

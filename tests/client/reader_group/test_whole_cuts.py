@@ -78,6 +78,7 @@ FAR_MERGE = History(
 # 1 and 2 give way to 4 and 5, of which 5 has keys of both.
 SHIFTED = History([{0: (0, 2), 1: (2, 4), 2: (4, 6), 3: (6, 8)}, {4: (2, 3), 5: (3, 6)}])
 # 6 has keys of 0 and of 3, which follows 1.
+TWO_SCALES = History([{0: (0, 4), 1: (4, 8)}, {2: (4, 6), 3: (6, 8)}, {4: (0, 2), 5: (2, 6)}])
 NESTED = History([{0: (0, 3), 1: (3, 6), 2: (6, 8)}, {3: (3, 4), 4: (4, 6)}, {5: (0, 1), 6: (1, 4)}])
 
 
@@ -109,6 +110,10 @@ def test_what_a_cut_lacks(history: Any, positions: dict[int, int], expected: dic
         # 1 is read and 4, which follows it, is begun: completing 1 again would begin 4 again.
         (SHIFTED, {0: 0, 1: -1, 3: 0, 4: 2, 2: 8}, {0: 0, 2: 8, 3: 0, 4: 2}, {5: (2,)}),
         (SHIFTED, {0: 0, 1: -1, 3: 0, 4: 2, 2: -1}, {0: 0, 2: -1, 3: 0, 4: 2}, {5: (2,)}),
+        # 5 waits for 2, which follows 1. A store truncates with a placeholder for 5, at -1.
+        (TWO_SCALES, {0: -1, 1: 3, 4: 2}, {1: 3, 4: 2}, {5: (2,)}),
+        (TWO_SCALES, {1: 3, 4: 2, 5: -1}, {1: 3, 4: 2}, {5: (2,)}),
+        (TWO_SCALES, {1: 3, 4: 2, 5: 0}, {1: 3, 4: 2}, {5: (2,)}),
     ],
 )
 def test_how_a_group_begins(
