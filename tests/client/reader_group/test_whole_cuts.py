@@ -77,8 +77,9 @@ FAR_MERGE = History(
 )
 # 1 and 2 give way to 4 and 5, of which 5 has keys of both.
 SHIFTED = History([{0: (0, 2), 1: (2, 4), 2: (4, 6), 3: (6, 8)}, {4: (2, 3), 5: (3, 6)}])
-# 6 has keys of 0 and of 3, which follows 1.
+# 5 has keys of 0 and of 2, which follows 1.
 TWO_SCALES = History([{0: (0, 4), 1: (4, 8)}, {2: (4, 6), 3: (6, 8)}, {4: (0, 2), 5: (2, 6)}])
+# 6 has keys of 0 and of 3, which follows 1.
 NESTED = History([{0: (0, 3), 1: (3, 6), 2: (6, 8)}, {3: (3, 4), 4: (4, 6)}, {5: (0, 1), 6: (1, 4)}])
 
 

@@ -91,9 +91,8 @@ def test_a_full_disk_is_one_line_of_the_log_and_room_again_is_another(
 
     async def story(runner: StoreRunner, disk: SmallDisk) -> None:
         runner.pump.retry_s = 0.001
-        runner.storage.submit(
-            [CreateSegment(SEGMENT)], now_ms=1
-        )  # the second file is made when the first is used
+        # The second file is made when the first is used.
+        runner.storage.submit([CreateSegment(SEGMENT)], now_ms=1)
         await until(lambda: runner.storage.is_full)
         tries = disk.tries
         await until(lambda: disk.tries > tries + 2)
