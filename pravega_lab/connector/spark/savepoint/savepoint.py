@@ -141,16 +141,13 @@ def _streams(query: Stoppable, deadline_s: float) -> list[tuple[str, ...]]:
 
 def _cuts(query: Stoppable, offset: Any) -> Cuts:
     try:
-        cuts = decode(offset)
+        return decode(offset)
     except BadInputError:
-        cuts = {}
-    if not cuts:
         raise BadInputError(
             f"{query.name} has a source that is not format('pravega'), at {str(offset)[:80]}. Such a source "
             f"cannot be held between two batches. Call query.stop(), start the query again with "
             f"trigger(availableNow=True), which ends between two batches, and then copy its checkpoint"
-        )
-    return cuts
+        ) from None
 
 
 def _rest(query: Stoppable, holds: list[Hold], drain: bool, deadline_s: float) -> None:

@@ -15,6 +15,7 @@ there (spark.md 4). Two more keys occur:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from pravega_lab.errors import BadInputError
@@ -39,17 +40,18 @@ def decode(offset: Mapping[str, Any]) -> Cuts:
     Raises:
         BadInputError: ``offset`` is not an offset of this source.
     """
-    try:
-        return {
+    with suppress(AttributeError, TypeError, ValueError):
+        cuts = {
             stream: {int(segment): int(position) for segment, position in cut.items()}
             for stream, cut in offset.items()
             if "/" in stream
         }
-    except (AttributeError, TypeError, ValueError) as error:
-        raise BadInputError(
-            f"the checkpoint has {offset!r}, which is not an offset of format('pravega'). "
-            f"Was another source used with this checkpointLocation? Give the query a new one"
-        ) from error
+        if cuts:
+            return cuts
+    raise BadInputError(
+        f"the checkpoint has {offset!r}, which is not an offset of format('pravega'). "
+        f"Was another source used with this checkpointLocation? Give the query a new one"
+    )
 
 
 def initial(cuts: Mapping[str, Mapping[int, int]]) -> Offset:

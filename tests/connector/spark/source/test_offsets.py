@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -57,7 +58,11 @@ def test_another_streams_checkpoint_is_refused() -> None:
         check_streams(encode(CUTS), ("s/a", "s/c"))
 
 
-@pytest.mark.parametrize("offset", [{"a/b": 1}, {"a/b": {"x": 1}}, {"a/b": {"1": None}}])
-def test_another_sources_checkpoint_is_refused(offset: dict[str, object]) -> None:
+OTHERS = [{"a/b": 1}, {"a/b": {"x": 1}}, {"a/b": {"1": None}}]
+OF_FILES, OF_KAFKA, OF_RATE = {"logOffset": 0}, {"topic": {"0": 23}}, 7
+
+
+@pytest.mark.parametrize("offset", [*OTHERS, OF_FILES, OF_KAFKA, OF_RATE])
+def test_another_sources_checkpoint_is_refused(offset: Any) -> None:
     with pytest.raises(BadInputError, match="not an offset of format"):
         decode(offset)
