@@ -77,6 +77,7 @@ from pravega_lab.connector.spark.tables import (
     stored_options,
     table_schema,
 )
+from pravega_lab.connector.spark.worker_end import end_quietly
 from pravega_lab.connector.spark.worker_python import check_packages
 from pravega_lab.connector.tables.columns import columns_of_arrow, ddl, exact_ddl, parse_columns
 from pravega_lab.errors import BadInputError
@@ -87,6 +88,8 @@ from pravega_lab.protocol.stream_cut import StreamCut
 ADDRESSES = ("scope", "stream", "scan.streams", "sink.stream", "metadata")
 #: A batch query needs no low latency, so its tasks are fewer and larger (spark.md 2).
 BATCH_PARTITION_BYTES = 32 * 1024 * 1024
+
+end_quietly(sys.modules["__main__"])  # a process that imports this module plans, reads or commits
 
 
 @dataclass

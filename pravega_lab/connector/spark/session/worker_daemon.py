@@ -16,6 +16,8 @@ import sys
 import types
 from typing import Any
 
+from pravega_lab.connector.spark.worker_end import end_quietly
+
 #: The modules to import before the first fork. Spark starts only its tasks from this daemon; planning and
 #: committing use separate daemons of Spark.
 PRELOADED = (
@@ -48,6 +50,7 @@ def load() -> Any:
     gc.freeze()
     # Spark's worker runs a full collection after every task, which would only visit the frozen modules.
     daemon.gc = types.SimpleNamespace(collect=lambda: None)  # type: ignore[attr-defined]
+    end_quietly(daemon)
     return daemon
 
 
