@@ -212,6 +212,10 @@ class _Slices:
             raise BadInputError(
                 "the schema has no columns, so that no row could be counted. Name at least one"
             )
+        names = schema.fieldNames()
+        if len(set(names)) < len(names):
+            doubled = next(name for name in names if names.count(name) > 1)
+            raise BadInputError(f"column '{doubled}' is in the schema twice. Name each column once")
         if options.format:
             check_typed_schema(options, schema)
         else:

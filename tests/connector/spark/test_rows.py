@@ -65,6 +65,16 @@ def test_a_narrower_schema_is_built_alone_and_in_its_order() -> None:
 
 
 @pytest.mark.parametrize(
+    ("options", "schema"),
+    [({}, "event binary, offset bigint, event binary"), ({"format": "json"}, "event string, event bigint")],
+)
+def test_a_schema_with_a_column_twice_is_refused(options: dict[str, str], schema: str) -> None:
+    source = PravegaDataSource({"scope": "demo", "stream": "flights", **options})
+    with pytest.raises(BadInputError, match="column 'event' is in the schema twice"):
+        source.reader(struct(schema))
+
+
+@pytest.mark.parametrize(
     ("schema", "words"),
     [
         ("evnt binary", "no column 'evnt'. Did you mean 'event'"),
