@@ -11,6 +11,7 @@ Source: spark.md 10.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import json
 import os
@@ -28,6 +29,7 @@ from pravega_lab.portable.leaving import at_exit
 
 #: The environment variable with the folder of holds, for a driver and its sources.
 HOLD_FOLDER_VARIABLE = "PRAVEGA_LAB_HOLD_FOLDER"
+_OWNER = ".owner"
 
 
 @dataclass(frozen=True)
@@ -62,10 +64,21 @@ class Hold:
 
 
 def own_folder(prefix: str) -> str:
-    """Return a new folder that is deleted when this process ends."""
-    folder = tempfile.mkdtemp(prefix=prefix)
+    """Return a new folder that is deleted when this process ends, or by a later call if it is killed.
+
+    Its file `_OWNER` is locked while this process, or a fork of it, lives.
+    """
+    folder = Path(tempfile.mkdtemp(prefix=prefix))
+    for owner in folder.parent.glob(f"{prefix}*/{_OWNER}"):
+        with contextlib.suppress(OSError), owner.open() as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(owner.parent, ignore_errors=True)
+    made = folder / f"{_OWNER}.new"  # no other process may find the file before it is locked
+    with contextlib.suppress(OSError):  # a file system without locks
+        fcntl.flock(os.open(made, os.O_CREAT | os.O_RDWR), fcntl.LOCK_EX)
+        made.rename(folder / _OWNER)
     at_exit(shutil.rmtree, folder, ignore_errors=True)
-    return folder
+    return str(folder)
 
 
 def ensure_hold_folder() -> str:
