@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import NewType
 from uuid import UUID
 
 from pravega_lab.errors import BadInputError
-
-SegmentId = NewType("SegmentId", int)
 
 NAME_LENGTH_MAX = 255
 USER_NAME_LENGTH_MAX = 250  # leaves room for the prefixes below
@@ -49,6 +46,10 @@ class SegmentRange:
     def overlaps(self, other: SegmentRange) -> bool:
         """Return whether some key is in both ranges. Ranges that only touch share none."""
         return self.low < other.high and other.low < self.high
+
+    def follows(self, other: SegmentRange) -> bool:
+        """Return whether this segment is newer than ``other``, and has a key of it."""
+        return self.segment_id > other.segment_id and self.overlaps(other)
 
 
 @dataclass(frozen=True, slots=True)

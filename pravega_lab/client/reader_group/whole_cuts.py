@@ -14,7 +14,7 @@ from pravega_lab.client.context import StreamContext
 from pravega_lab.client.reader_group.core.state import NO_END
 from pravega_lab.client.reader_group.values import full_names
 from pravega_lab.client.reading.cuts import begun, last_segments
-from pravega_lab.client.reading.lineage import without_placeholders
+from pravega_lab.client.reading.lineage import is_covered, newer_than, without_placeholders
 from pravega_lab.protocol.metadata import reader_group as rg
 from pravega_lab.protocol.metadata.reader_group import KeyRange, ReaderGroupConfig, SegmentWithRange, Update
 from pravega_lab.protocol.names import SegmentRange
@@ -63,7 +63,7 @@ def _fill(
     found: dict[int, int], listed: list[SegmentRange], more: list[SegmentRange], at: Mapping[int, int]
 ) -> None:
     for segment in more:
-        if not _is_covered(segment, listed):
+        if not is_covered(segment, listed):
             found[segment.segment_id] = at[segment.segment_id]
             listed.append(segment)
 
@@ -79,16 +79,7 @@ async def _last(context: StreamContext, end: StreamCut) -> Mapping[int, int]:
 
 def is_whole(segments: Sequence[SegmentRange]) -> bool:
     """Return whether the segments cover every key."""
-    return _is_covered(SegmentRange(-1, 0.0, 1.0), segments)
-
-
-def _is_covered(wanted: SegmentRange, segments: Sequence[SegmentRange]) -> bool:
-    reached = wanted.low
-    for segment in sorted(segments, key=lambda s: s.low):
-        if segment.low > reached:
-            break
-        reached = max(reached, segment.high)
-    return reached >= wanted.high
+    return is_covered(SegmentRange(-1, 0.0, 1.0), segments)
 
 
 @dataclass
@@ -134,7 +125,7 @@ async def add_start(start: Start, context: StreamContext, positions: Mapping[int
     ranges = {s.segment_id: s for s in await context.ranges(list(complete))}
     at = without_placeholders(complete, ranges.values())
     for segment_id in sorted(at):
-        newer = _newer_than(ranges[segment_id], [ranges[i] for i in at])
+        newer = newer_than(ranges[segment_id], [ranges[i] for i in at])
         if at[segment_id] == SEGMENT_READ and newer:
             await _add_waiting(start, context, segment_id, at, newer)
         else:
@@ -151,17 +142,12 @@ async def _add_waiting(
         if any(segment.overlaps(other) for other in newer):
             continue  # the successor, or a later segment, is listed
         before = await context.ranges(successor.predecessors)
-        is_open = [not _newer_than(p, listed) for p in before]
+        is_open = [not newer_than(p, listed) for p in before]
         open_ids = tuple(p.segment_id for p, yes in zip(before, is_open, strict=True) if yes)
         if open_ids:
             _add(start.future, open_ids, start, context, segment)
         else:
             _add(start.unassigned, 0, start, context, segment)
-
-
-def _newer_than(segment: SegmentRange, listed: Sequence[SegmentRange]) -> list[SegmentRange]:
-    """Return the listed segments that came after a segment. If there are any, the segment was read."""
-    return [other for other in listed if other.segment_id > segment.segment_id and other.overlaps(segment)]
 
 
 def _add(into: dict[str, V], value: V, start: Start, context: StreamContext, segment: SegmentRange) -> None:

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from pravega_lab.client.context import StreamContext
-from pravega_lab.client.reading.lineage import without_placeholders
+from pravega_lab.client.reading.lineage import is_covered, newer_than, without_placeholders
 from pravega_lab.client.values import Edge, SegmentInfo
 from pravega_lab.errors import BadInputError, RefusedError, SegmentNotFoundError
 from pravega_lab.portable.waiting import gather
@@ -113,15 +113,11 @@ def _is_after(segment: SegmentRange, listed: Sequence[SegmentRange], known: Sequ
     ``known`` is ``listed`` without placeholders. A segment older than a placeholder is unread if the cut has
     an older segment for each of its keys.
     """
-    if segment in listed or not _newer(segment, listed):
+    if segment in listed or not newer_than(segment, listed):
         return True
-    if _newer(segment, known):
+    if newer_than(segment, known):
         return False
-    reached = segment.low
-    for older in sorted((s for s in listed if s.overlaps(segment)), key=lambda s: s.low):
-        if older.segment_id < segment.segment_id and older.low <= reached:
-            reached = max(reached, older.high)
-    return reached >= segment.high
+    return is_covered(segment, [s for s in listed if s.segment_id < segment.segment_id])
 
 
 async def resolve(context: StreamContext, bound: Bound) -> StreamCut:
@@ -281,19 +277,20 @@ async def settled(context: StreamContext, end: StreamCut, *, is_latest: bool = F
         listed = await context.ranges(list(found))
         at = without_placeholders(found, [s for s in listed if s.segment_id not in waiting])
         known = [s for s in listed if s.segment_id in at]
-        read = [s for s in known if at[s.segment_id] == SEGMENT_READ and (is_latest or _newer(s, listed))]
+        read = [s for s in known if at[s.segment_id] == SEGMENT_READ and (is_latest or newer_than(s, listed))]
         before = dict(found)
         passed |= dict.fromkeys(segment.segment_id for segment in read)
         for segment in read:
             successors = await context.controller.successors(context.name, segment.segment_id)
             if not successors:
                 continue  # the end of a sealed stream
+            later = newer_than(segment, known)
             for successor in successors:
                 new = successor.segment
-                if new.segment_id in found or any(new.overlaps(other) for other in _newer(segment, known)):
+                if new.segment_id in found or any(map(new.overlaps, later)):
                     continue  # the successor, or a later segment, is in the cut
                 is_ready = all(
-                    at.get(p.segment_id) == SEGMENT_READ or p.segment_id in passed or _newer(p, known)
+                    at.get(p.segment_id) == SEGMENT_READ or p.segment_id in passed or newer_than(p, known)
                     for p in await context.ranges(successor.predecessors)
                 )
                 found[new.segment_id] = 0 if is_ready else SEGMENT_READ
@@ -322,13 +319,8 @@ async def _not_begun(context: StreamContext, positions: Mapping[int, int], offse
     return [
         s.segment_id
         for s in listed
-        if positions[s.segment_id] == offset
-        and any(o.segment_id < s.segment_id and o.overlaps(s) for o in unread)
+        if positions[s.segment_id] == offset and any(s.follows(o) for o in unread)
     ]
-
-
-def _newer(segment: SegmentRange, listed: Sequence[SegmentRange]) -> list[SegmentRange]:
-    return [other for other in listed if other.segment_id > segment.segment_id and other.overlaps(segment)]
 
 
 def _is_unbounded(bound: Bound) -> bool:

@@ -220,11 +220,23 @@ def without_placeholders(positions: Mapping[int, int], ranges: Iterable[SegmentR
     segments = list(ranges)
     unread = [s for s in segments if positions[s.segment_id] >= 0]
 
-    def is_placeholder(s: SegmentRange) -> bool:
-        return any(o.segment_id < s.segment_id and o.overlaps(s) for o in unread)
-
     return {
         s.segment_id: positions[s.segment_id]
         for s in segments
-        if positions[s.segment_id] >= 0 or not is_placeholder(s)
+        if positions[s.segment_id] >= 0 or not any(s.follows(o) for o in unread)
     }
+
+
+def newer_than(segment: SegmentRange, listed: Iterable[SegmentRange]) -> list[SegmentRange]:
+    """Return the segments of a cut that follow a segment. If there are any, the segment was read."""
+    return [other for other in listed if other.follows(segment)]
+
+
+def is_covered(wanted: SegmentRange, segments: Iterable[SegmentRange]) -> bool:
+    """Return whether ``segments`` have all keys of a segment."""
+    reached = wanted.low
+    for segment in sorted(segments, key=lambda s: s.low):
+        if segment.low > reached:
+            break
+        reached = max(reached, segment.high)
+    return reached >= wanted.high

@@ -199,7 +199,7 @@ class StreamTracker:
         newer += [segment for i, (segment, _, _) in self._stored.items() if i in head]
         found: list[Observation] = []
         for segment_id, (segment, start, length) in list(self._stored.items()):
-            is_before = any(n.segment_id > segment_id and n.overlaps(segment) for n in newer)
+            is_before = any(n.follows(segment) for n in newer)
             offset = head.get(segment_id, length if is_before else start)
             now = length if offset < 0 else offset
             if is_before and segment_id not in head:

@@ -69,7 +69,7 @@ def cut_lines(
             if segment.segment_id in where
         ]
         if not kept and is_cut:
-            is_before = any(s.segment_id in named and _follows(s, segment) for s in stored)
+            is_before = any(s.segment_id in named and s.follows(segment) for s in stored)
             kept = [("", len(events) if is_before else 0)]
         lines.append(
             CutLine(
@@ -83,10 +83,6 @@ def cut_lines(
             )
         )
     return lines
-
-
-def _follows(later: SegmentRange, segment: SegmentRange) -> bool:
-    return later.segment_id > segment.segment_id and later.overlaps(segment)
 
 
 def disorder(rows: Sequence[Row]) -> pd.DataFrame:

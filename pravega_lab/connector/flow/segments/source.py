@@ -316,4 +316,4 @@ async def initial_splits(
 
 def _is_behind(segment: SegmentRange, listed: Iterable[SegmentRange]) -> bool:
     """Return whether the segment is in the cut, or is a predecessor of one that is."""
-    return any(s.segment_id >= segment.segment_id and (s == segment or s.overlaps(segment)) for s in listed)
+    return any(s == segment or s.follows(segment) for s in listed)
