@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Sequence
-from itertools import pairwise
 
 from pravega_lab.client.connection.retry import Retries
 from pravega_lab.client.context import StreamContext
@@ -13,13 +12,13 @@ from pravega_lab.client.controller.calls import Lost, uncertain_if_lost
 from pravega_lab.client.values import ScalingKind, ScalingPolicy
 from pravega_lab.errors import BadInputError, ScaleRefusedError
 from pravega_lab.protocol.controller import controller_pb2 as pb
+from pravega_lab.protocol.hashing import Range, equal_parts, joined
 from pravega_lab.protocol.names import SegmentRange
 
 POLL_S = 0.02
 ASAP = 0  # the new epoch's time: the controller uses the earliest possible
 POLL_S_MAX = 0.5
 
-Range = tuple[float, float]
 # Scales that this process asked for, the newest last: the stream and its new segments. With them an
 # observer can distinguish manual scales from those that the store decided on.
 ASKED_HERE: deque[tuple[str, tuple[int, ...]]] = deque(maxlen=1000)
@@ -104,8 +103,8 @@ async def check(context: StreamContext, seal: Sequence[int], ranges: Sequence[Ra
             raise ScaleRefusedError(
                 f"scale {context.name}: the range ({low}, {high}] is empty or outside 0..1"
             )
-    old = coalesce([(active[s].low, active[s].high) for s in seal])
-    new = coalesce(ranges)
+    old = joined([(active[s].low, active[s].high) for s in seal])
+    new = joined(ranges)
     if old != new:
         raise ScaleRefusedError(
             f"scale {context.name}: the new ranges cover {new}, the sealed segments {old}; they must be equal"
@@ -127,21 +126,8 @@ def check_policy(stream: str, policy: ScalingPolicy) -> None:
         raise BadInputError(f"stream {stream}: a target rate of {policy.target_rate} per second; at least 1")
 
 
-def coalesce(ranges: Sequence[Range]) -> list[Range]:
-    """Return the union of ranges. Ranges that touch at exactly one double are joined."""
-    joined: list[Range] = []
-    for low, high in sorted(ranges):
-        if joined and joined[-1][1] == low:
-            joined[-1] = (joined[-1][0], high)
-        else:
-            joined.append((low, high))
-    return joined
-
-
 def split_range(segment: SegmentRange, parts: int) -> list[Range]:
     """Return ``parts`` ranges of equal width. The last one ends exactly where the segment does."""
     if parts < 2:
         raise BadInputError(f"split into {parts} parts: at least 2")
-    width = (segment.high - segment.low) / parts
-    bounds = [segment.low + i * width for i in range(parts)] + [segment.high]
-    return list(pairwise(bounds))
+    return equal_parts(segment.low, segment.high, parts)

@@ -8,8 +8,9 @@ Source: pravega.md A3.
 
 from __future__ import annotations
 
-import itertools
 import struct
+from collections.abc import Iterable
+from itertools import pairwise
 
 ROUTING_SEED = 1741865571  # Java's hashCode of "EventRouter"
 TABLE_SEED = -2020233499 % 2**64  # Java's hashCode of "KeyValueTableRouter", widened to 64 bits with its sign
@@ -20,6 +21,9 @@ _C2 = 0x4CF5AD432745937F
 _TWO_WORDS = struct.Struct("<QQ")
 _WORD = struct.Struct("<Q")
 _DOUBLE = struct.Struct("<d")
+
+Range = tuple[float, float]
+"""The keys above the first position, up to the second one."""
 
 
 def key_position(routing_key: str) -> float:
@@ -45,14 +49,30 @@ def _position(data: bytes, seed: int) -> float:
     return one_to_two - 1.0
 
 
-def initial_ranges(n: int) -> list[tuple[float, float]]:
-    """Return the key ranges (low, high) of ``n`` equal segments. The last one ends at exactly 1.0.
+def initial_ranges(n: int) -> list[Range]:
+    """Return the key ranges of ``n`` equal segments. The last one ends at exactly 1.0.
 
     Upstream's ``n * (1.0 / n)`` is below 1.0 for n = 49, 98, 103 and others, which both upstream clients
     refuse.
     """
-    bounds = [i * (1.0 / n) for i in range(n)] + [1.0]
-    return list(itertools.pairwise(bounds))
+    return equal_parts(0.0, 1.0, n)
+
+
+def equal_parts(low: float, high: float, n: int) -> list[Range]:
+    """Return ``n`` ranges of equal width. The last one ends at exactly ``high`` (pravega.md A6)."""
+    width = (high - low) / n
+    return list(pairwise([low + i * width for i in range(n)] + [high]))
+
+
+def joined(ranges: Iterable[Range]) -> list[Range]:
+    """Return the ranges in order. Ranges that touch at exactly one double are joined."""
+    found: list[Range] = []
+    for low, high in sorted(ranges):
+        if found and found[-1][1] == low:
+            found[-1] = (found[-1][0], high)
+        else:
+            found.append((low, high))
+    return found
 
 
 def murmur3_x64_128(data: bytes, seed: int) -> tuple[int, int]:

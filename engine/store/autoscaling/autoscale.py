@@ -11,6 +11,7 @@ import logging
 from collections.abc import Sequence
 
 from pravega_lab.errors import ScaleRefusedError
+from pravega_lab.protocol.hashing import Range, equal_parts
 from pravega_lab.protocol.names import SegmentRange, number_of, parent_of, parse_segment_name
 
 from ..errors import StorageError
@@ -20,7 +21,6 @@ from ..metadata.catalog import Catalog, StreamEntry
 from ..metadata.epochs import Ranges
 from ..metadata.metadata import Metadata
 from ..metadata.replies import RpcError
-from ..streams.scaling import Bounds, split_bounds
 from ..streams.segment_calls import SegmentCalls
 from .rates import Clock
 from .scaling_hints import Hint, Hints
@@ -83,7 +83,9 @@ class AutoScaler:
             return
         if hint.splits:
             splits = min(hint.splits, max(2, stream.config.scalingPolicy.scaleFactor))
-            self._scale(stream, [segment], split_bounds(segment, splits), hint.reason, now_ms)
+            self._scale(
+                stream, [segment], equal_parts(segment.low, segment.high, splits), hint.reason, now_ms
+            )
         else:
             self._cold_until_ms[hint.segment] = FOREVER_MS if hint.silent else now_ms + self._clock.mute_ms
             self._merge_around(stream, segment, hint.reason, now_ms)
@@ -103,7 +105,7 @@ class AutoScaler:
         self,
         stream: StreamEntry,
         seal: Sequence[SegmentRange],
-        bounds: Sequence[Bounds],
+        bounds: Sequence[Range],
         reason: str,
         now_ms: int,
     ) -> None:

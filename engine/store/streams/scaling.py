@@ -5,15 +5,13 @@ Ranges are compared by exact equality of doubles, as upstream does: the client s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 
 from pravega_lab.errors import ScaleRefusedError
+from pravega_lab.protocol.hashing import Range, joined
 from pravega_lab.protocol.names import SegmentRange
 
 from ..metadata.epochs import Epochs
-
-Bounds = tuple[float, float]
 
 
 class ScalePreconditionError(ScaleRefusedError):
@@ -23,7 +21,7 @@ class ScalePreconditionError(ScaleRefusedError):
     """
 
 
-def check_scale(epochs: Epochs, seal: Sequence[int], bounds: Sequence[Bounds], segments_min: int) -> None:
+def check_scale(epochs: Epochs, seal: Sequence[int], bounds: Sequence[Range], segments_min: int) -> None:
     """Check rules 2 to 5 of pravega.md A5. Return nothing if the scale is legal.
 
     Raises:
@@ -41,27 +39,6 @@ def check_scale(epochs: Epochs, seal: Sequence[int], bounds: Sequence[Bounds], s
         )
 
 
-def coalesced(bounds: Iterable[Bounds]) -> list[Bounds]:
-    """Return the ranges in order, with ranges joined that end exactly where the next one begins."""
-    joined: list[Bounds] = []
-    for low, high in sorted(bounds):
-        if joined and joined[-1][1] == low:
-            joined[-1] = (joined[-1][0], high)
-        else:
-            joined.append((low, high))
-    return joined
-
-
-def split_bounds(segment: SegmentRange, parts: int) -> list[Bounds]:
-    """Return ``parts`` ranges of equal width.
-
-    The last ends exactly where the segment does (pravega.md A6).
-    """
-    width = (segment.high - segment.low) / parts
-    edges = [segment.low + i * width for i in range(parts)] + [segment.high]
-    return list(pairwise(edges))
-
-
 def _check_active(epochs: Epochs, seal: Sequence[int]) -> None:
     if not seal:
         raise ScaleRefusedError("no segment to seal is named; name the segments that the new ranges replace")
@@ -72,15 +49,15 @@ def _check_active(epochs: Epochs, seal: Sequence[int]) -> None:
             raise ScalePreconditionError(f"segment {segment_id} is not active in epoch {epochs.active.epoch}")
 
 
-def _check_bounds(bounds: Sequence[Bounds]) -> None:
+def _check_bounds(bounds: Sequence[Range]) -> None:
     for low, high in bounds:
         if not low < high:
             raise ScaleRefusedError(f"({low}, {high}] is not a range of keys: it must end above its start")
 
 
-def _check_same_keys(sealed: Sequence[SegmentRange], bounds: Sequence[Bounds]) -> None:
-    before = coalesced((s.low, s.high) for s in sealed)
-    after = coalesced(bounds)
+def _check_same_keys(sealed: Sequence[SegmentRange], bounds: Sequence[Range]) -> None:
+    before = joined((s.low, s.high) for s in sealed)
+    after = joined(bounds)
     if before != after:
         raise ScaleRefusedError(
             f"the new ranges cover {after}, the segments to seal {before}; they must be equal"

@@ -9,6 +9,7 @@ from typing import Any
 
 from pravega_lab.errors import BadInputError, ScaleRefusedError
 from pravega_lab.protocol.controller import controller_pb2 as pb
+from pravega_lab.protocol.hashing import Range
 from pravega_lab.protocol.names import SegmentRange
 
 from ..log.operations import Seal
@@ -19,7 +20,7 @@ from ..metadata.counts import refuse_many_segments
 from ..metadata.epochs import EpochRecord, scaled_epoch
 from ..metadata.metadata import Change, Metadata
 from ..metadata.states import IllegalMoveError, StreamAct, after_stream
-from .scaling import Bounds, ScalePreconditionError, check_scale
+from .scaling import ScalePreconditionError, check_scale
 
 
 class SegmentCalls:
@@ -101,7 +102,7 @@ class SegmentCalls:
         )
 
     def scale_now(
-        self, stream: StreamEntry, seal: Sequence[int], bounds: Sequence[Bounds], now_ms: int
+        self, stream: StreamEntry, seal: Sequence[int], bounds: Sequence[Range], now_ms: int
     ) -> EpochRecord:
         """Replace segments by others in one change: new segments, epoch and seals (pravega.md A5).
 

@@ -21,12 +21,10 @@ from pravega_lab.engine.store.metadata.epochs import (
 from pravega_lab.engine.store.streams.scaling import (
     ScalePreconditionError,
     check_scale,
-    coalesced,
-    split_bounds,
 )
 from pravega_lab.errors import BadInputError, ScaleRefusedError, SegmentNotFoundError
-from pravega_lab.protocol.hashing import initial_ranges
-from pravega_lab.protocol.names import SegmentRange, segment_id
+from pravega_lab.protocol.hashing import equal_parts, initial_ranges, joined
+from pravega_lab.protocol.names import segment_id
 
 
 def history(n: int) -> Epochs:
@@ -228,10 +226,9 @@ def test_what_is_before_any_valid_cut(make: Callable[[], Epochs]) -> None:
 
 
 def test_split_ends_exactly_where_the_segment_does() -> None:
-    segment = SegmentRange(3, 0.1, 0.7)
-    bounds = split_bounds(segment, 7)
+    bounds = equal_parts(0.1, 0.7, 7)
     assert (len(bounds), bounds[0][0], bounds[-1][1]) == (7, 0.1, 0.7)
-    assert coalesced(bounds) == [(0.1, 0.7)]
+    assert joined(bounds) == [(0.1, 0.7)]
 
 
 def random_history(seed: int, steps: int) -> Epochs:
@@ -246,8 +243,7 @@ def random_history(seed: int, steps: int) -> Epochs:
             continue
         first = chance.randrange(len(segments))
         chosen = segments[first : first + chance.randint(1, 3)]
-        whole = SegmentRange(0, chosen[0].low, chosen[-1].high)
-        bounds = split_bounds(whole, chance.randint(1, 3))
+        bounds = equal_parts(chosen[0].low, chosen[-1].high, chance.randint(1, 3))
         check_scale(epochs, [s.segment_id for s in chosen], bounds, 1)
         scale(epochs, [s.segment_id for s in chosen], bounds)
     return epochs
@@ -258,7 +254,7 @@ def random_history(seed: int, steps: int) -> Epochs:
 def test_every_epoch_covers_all_keys_once_and_successors_fit_predecessors(seed: int, steps: int) -> None:
     epochs = random_history(seed, steps)
     for number in range(len(epochs)):
-        assert coalesced((s.low, s.high) for s in epochs.epoch(number).segments) == [(0.0, 1.0)]
+        assert joined((s.low, s.high) for s in epochs.epoch(number).segments) == [(0.0, 1.0)]
         times = [epochs.epoch(n).created_ms for n in range(number + 1)]
         assert times == sorted(set(times))
     for one in epochs.ids:
