@@ -19,9 +19,6 @@ PAGE_ENTRIES_MAX = 1000
 PAGE_BYTES_MAX = 8 << 20
 """A page ends before it exceeds this size, but holds at least one entry. A frame holds 16 MiB."""
 
-ABSENT = -1
-"""The version of a missing key in the reply of a read."""
-
 
 def create(connection: Connection, command: c.CreateTableSegment) -> None:
     """Handle CreateTableSegment: create an empty table. Java sends options, Rust does not."""
@@ -73,7 +70,7 @@ def read(connection: Connection, command: c.ReadTable) -> None:
     keys = [key.key for key in command.keys]
     values = connection.store.storage.table_get(command.segment, keys)
     found = [
-        c.TableEntry(c.TableKey(key, value.version if value else ABSENT), value.value if value else b"")
+        c.TableEntry(c.TableKey(key, value.version if value else c.NOT_EXISTS), value.value if value else b"")
         for key, value in zip(keys, values, strict=True)
     ]
     connection.send(c.TableRead(command.request_id, command.segment, tuple(found)))

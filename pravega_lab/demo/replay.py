@@ -8,7 +8,7 @@ schedule is still on its way.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -95,8 +95,6 @@ def replay(
     chunks: list[Chunk],
     *,
     speed: float = 1.0,
-    clock: Callable[[], float] = time.monotonic,
-    sleep: Callable[[float], None] = time.sleep,
 ) -> Iterator[Chunk]:
     """Write each chunk when it is due, and yield it when it is durable.
 
@@ -105,16 +103,16 @@ def replay(
     rate that one segment should carry grows with it.
     """
     storm = ScalingPolicy.by_event_rate(round(TARGET_EVENTS_PER_S * speed), factor=2, min_segments=1)
-    began = clock()
+    began = time.monotonic()
     slow = False
     with stream.writer() as writer:
         for chunk in chunks:
             if chunk.slow != slow:
                 slow = chunk.slow
                 stream.update(scaling=storm if slow else ScalingPolicy.fixed(1))
-            wait = began + chunk.due_s - clock()
+            wait = began + chunk.due_s - time.monotonic()
             if wait > 0:
-                sleep(wait)
+                time.sleep(wait)
             elif slow:  # late: keep the pace, since a burst to catch up would look like load
                 began -= wait
             part = flights.slice(chunk.start, chunk.stop)

@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
-from inspect import isawaitable
 from itertools import count
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -30,6 +29,7 @@ from pravega_lab.client.values import HEAD, LEASE_MS_MAX, ScalingPolicy
 from pravega_lab.client.writing.writer import AsyncEventWriter
 from pravega_lab.connector.flow import EventRows, PravegaConfig, PravegaSegmentSource, RowEvents
 from pravega_lab.engine.flow.batch import Batch
+from pravega_lab.engine.flow.calling import value_of
 from pravega_lab.engine.flow.checkpoint.coordinator import CheckpointConfig
 from pravega_lab.engine.flow.checkpoint.storage import METADATA
 from pravega_lab.engine.flow.errors import JobFailedError
@@ -270,44 +270,40 @@ class _TrappedSink(TwoPhaseCommitSink):
 
     async def open(self, context: SinkContext) -> None:
         self._subtask = context.subtask_index
-        await _done(self._inner.open(context))
+        await value_of(self._inner.open(context))
 
     async def begin(self) -> Any:
-        handle = await _done(self._inner.begin())
+        handle = await value_of(self._inner.begin())
         self._number += 1
         if isinstance(handle, list):
             self._begun.append(handle[0])
         return [self._number, handle]
 
     async def write(self, transaction: Any, batch: Batch) -> None:
-        await _done(self._inner.write(transaction[1], batch))
+        await value_of(self._inner.write(transaction[1], batch))
         await self._trap.reached(Step.WRITING, self._subtask, transaction[0])
 
     async def pre_commit(self, transaction: Any) -> None:
         await self._trap.reached(Step.AT_BARRIER, self._subtask, transaction[0])
-        await _done(self._inner.pre_commit(transaction[1]))
+        await value_of(self._inner.pre_commit(transaction[1]))
         await self._trap.reached(Step.FLUSHED, self._subtask, transaction[0])
 
     async def commit(self, transaction: Any) -> None:
         await self._trap.reached(Step.COMMITTING, self._subtask, transaction[0])
-        await _done(self._inner.commit(transaction[1]))
+        await value_of(self._inner.commit(transaction[1]))
         await self._trap.reached(Step.COMMITTED, self._subtask, transaction[0])
 
     async def abort(self, transaction: Any) -> None:
-        await _done(self._inner.abort(transaction[1]))
+        await value_of(self._inner.abort(transaction[1]))
 
     async def recover_and_commit(self, transaction: Any) -> None:
-        await _done(self._inner.recover_and_commit(transaction[1]))
+        await value_of(self._inner.recover_and_commit(transaction[1]))
 
     async def recover_and_abort(self, transaction: Any) -> None:
-        await _done(self._inner.recover_and_abort(transaction[1]))
+        await value_of(self._inner.recover_and_abort(transaction[1]))
 
     async def close(self) -> None:
-        await _done(self._inner.close())
-
-
-async def _done(given: Any) -> Any:
-    return await given if isawaitable(given) else given
+        await value_of(self._inner.close())
 
 
 class _Watch:

@@ -7,7 +7,6 @@ everything submitted before it is on disk. No client therefore learns what a cra
 from __future__ import annotations
 
 import asyncio
-import logging
 import ssl
 
 from ...registry.records import PREFIX
@@ -29,8 +28,6 @@ IDLE_S = 60.0
 """A connection without a request for so long is closed."""
 REQUEST_S = 15.0
 """Time for a request to arrive, and for its answer to be taken."""
-
-log = logging.getLogger(__name__)
 
 
 class RegistryPort:

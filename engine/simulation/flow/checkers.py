@@ -37,7 +37,6 @@ class Watcher:
         self.completed: dict[tuple[int, int], None] = {}
         self.calls: dict[tuple[Attempt, str], list[tuple[str, int | None]]] = {}
         self.ended: dict[Attempt, None] = {}
-        self.notified: list[tuple[Attempt, int]] = []
         self.checkpoint_steps: dict[tuple[int, int], list[str]] = {}
         self.failed_checkpoints: Counter[str] = Counter()
         self.failures = 0  # failures of the job; a failure during a restart is not counted again

@@ -43,9 +43,9 @@ from ..log.format import GROUP_OVERHEAD_BYTES, OPERATION_OVERHEAD_BYTES, Submitt
 from ..log.history import History
 from .report import RecoveryReport
 from .segment import Change, ReadResult, Segment, SegmentInfo, Watcher
-from .snapshot import Drawing, SnapshotHead, encode_snapshot, identity_of
+from .snapshot import Drawing, SnapshotHead, identity_of
 from .synced_state import Dirty, Synced, shrunk
-from .table import Table, TableDelta, TableEntry, TableValue, check_length
+from .table import Table, TableDelta, TableEntry, TableValue
 from .validated_state import Validated
 
 MAX_GROUP_BYTES = 8 * 1024 * 1024
@@ -409,18 +409,14 @@ class Storage:
         table.check_readable(segment, keys)
         return [table.values.get(key) for key in keys]
 
-    def table_delta(
-        self, segment: str, from_position: int, max_entries: int, *, expected_length: int = ops.NO_LENGTH
-    ) -> TableDelta:
+    def table_delta(self, segment: str, from_position: int, max_entries: int) -> TableDelta:
         """Return a page of entries from a position on (pravega.md A13, E3-15).
 
         Raises:
             NoSuchSegment, WrongKind: There is no such segment, or it is no table.
-            SegmentTruncated: The table does not have ``expected_length``.
             OffsetBeyondEnd: The position is negative or beyond the end.
         """
         found, table = self._table(segment)
-        check_length(segment, expected_length, found.length)
         if not 0 <= from_position <= found.length:
             raise OffsetBeyondEnd(segment, from_position, found.length)
         return table.delta(segment, from_position, max_entries, found.length)
@@ -604,9 +600,6 @@ class Storage:
                 self._tier_drawing = None
             else:
                 self._tier_drawing.keep_before(changes)
-
-    def _snapshot_state(self, first_file: int) -> bytes:
-        return encode_snapshot(self._synced, self._snapshot_head(first_file, self._files.sequence))
 
     def _snapshot_head(self, first_file: int, sequence: int) -> SnapshotHead:
         with_tier = self._files.tier_first_file is not None or self._synced.next_chunk > 1

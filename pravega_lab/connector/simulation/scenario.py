@@ -39,7 +39,7 @@ from pravega_lab.errors import PravegaError
 from pravega_lab.portable.waiting import gather
 from pravega_lab.protocol.names import READER_GROUP_PREFIX, segment_name, split_scoped_name
 
-SCOPE, IN, OUT, GROUP = "sim", "sim/in", "sim/out", "sim/copy"
+IN, OUT, GROUP = "sim/in", "sim/out", "sim/copy"
 KEYS = 6
 ROWS = 720  # minimum; more are written until the run has enough messages
 WRITING_US = 3_000_000  # about the time to write these

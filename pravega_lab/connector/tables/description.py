@@ -7,7 +7,7 @@ deleted and created again has other ids, so that an old description is found out
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -28,7 +28,7 @@ from pravega_lab.connector.rows.typed_rows import (
     check_metadata,
     fields_of,
 )
-from pravega_lab.connector.tables.columns import Column, arrow_schema, parse_columns
+from pravega_lab.connector.tables.columns import Column, arrow_schema
 from pravega_lab.connector.tables.durations import EXAMPLES, milliseconds
 from pravega_lab.errors import BadInputError
 
@@ -264,20 +264,3 @@ class Description:
             comment=found["comment"],
             first_segments=tuple(found["first_segments"]),
         )
-
-
-def describe(columns: str | Sequence[Column], format_name: str, **more: object) -> Description:
-    """Return a checked description.
-
-    Args:
-        columns: Columns, or their text such as ``id bigint, name string``.
-        format_name: The format of the events.
-        more: Other attributes of `Description`.
-
-    Raises:
-        BadInputError: See `Description.check`.
-    """
-    found = parse_columns(columns) if isinstance(columns, str) else tuple(columns)
-    made = Description(found, check_format(format_name), **more)  # type: ignore[arg-type]
-    made.check()
-    return made

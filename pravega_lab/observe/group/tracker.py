@@ -62,7 +62,6 @@ class GroupTracker:
         self.segment = ""
         self.offset = 0
         self.state: GroupState | None = None
-        self.is_doubtful = False  # something was not understood since the last whole state
         self._reporter = Reporter(group)
         self._gap_from: int | None = None
         self._freed: dict[str, tuple[str, str]] = {}  # why a free segment is free, and by which reader
@@ -130,7 +129,6 @@ class GroupTracker:
         return self._reporter.take()
 
     def _say_unknown(self, found: Unknown) -> None:
-        self.is_doubtful = True
         text = f"not understood ({found.why}); what it changed is not known until the log's next whole state"
         self._reporter.report(
             GroupUpdated, update=f"unknown: {found.name}", explained=text, details=found.data.hex()
@@ -147,7 +145,6 @@ class GroupTracker:
             self._apply(update)
         except (ProtocolError, ValueError) as error:
             self._reporter.drop(said)
-            self.is_doubtful = True
             self._reporter.report(
                 GroupUpdated, update=type(update).__name__, details=update.to_bytes().hex(),
                 explained=f"does not fit what came before ({error}); the log's next whole state mends it",
@@ -199,13 +196,13 @@ class GroupTracker:
         for name, future in after.future.items():
             if name in before.future and future.done is None:
                 future.done = before.future[name].done
-        self.state, self.is_doubtful = after, False
+        self.state = after
         if before.updating_config != after.updating_config:
             self._reporter.report(GroupReset, is_begun=after.updating_config)
         report_differences(self._reporter, before, after, self._report_done)
 
     def _begin(self, after: GroupState, *, is_reset: bool) -> None:
-        self.state, self.is_doubtful = after, False
+        self.state = after
         self._freed = dict.fromkeys(after.unassigned, ("start", ""))
         self._learn(after.ranges)
         self._reporter.report(

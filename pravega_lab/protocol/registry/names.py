@@ -59,8 +59,3 @@ class SerializationFormat(NamedTuple):
         if not isinstance(name, str) or not name:
             raise BadInputError("Custom name not supplied")
         return cls(kind, name)
-
-
-def format_of(name: str) -> SerializationFormat:
-    """Return the format with a name as a version carries it: any unknown name is a custom format's."""
-    return SerializationFormat(name) if name in FORMATS else SerializationFormat(CUSTOM, name)

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from pravega_lab.tutorials.recording.recorder import Recorder
 
 FOLDER = Path(__file__).parent / "recorded"
-SUFFIXES = (".gz", ".json", ".zip")
 
 
 @dataclass(frozen=True)

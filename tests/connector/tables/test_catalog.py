@@ -10,7 +10,7 @@ from pravega_lab.client import Client, connect
 from pravega_lab.client.registry import SchemaRegistry
 from pravega_lab.connector.rows.registry.registry_rows import REGISTRY
 from pravega_lab.connector.tables.catalog import REGISTER_TABLE, Catalog
-from pravega_lab.connector.tables.description import Description, describe
+from pravega_lab.connector.tables.description import Description
 from pravega_lab.connector.tables.descriptions import TABLE, StoredDescriptions
 from pravega_lab.connector.tables.registered import RegisteredDescriptions
 from pravega_lab.errors import (
@@ -20,6 +20,7 @@ from pravega_lab.errors import (
     ScopeNotFoundError,
     StreamNotFoundError,
 )
+from tests.connector.tables.described import describe
 from tests.standalone import Standalone, logged_url
 
 ORDERS = describe("id bigint, item string", "json")

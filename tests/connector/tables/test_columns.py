@@ -13,8 +13,9 @@ from pravega_lab.connector.tables.columns import (
     exact_ddl,
     parse_columns,
 )
-from pravega_lab.connector.tables.description import Description, describe
+from pravega_lab.connector.tables.description import Description
 from pravega_lab.errors import BadInputError
+from tests.connector.tables.described import describe
 
 
 def test_columns_are_a_name_and_a_type() -> None:

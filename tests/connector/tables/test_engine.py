@@ -14,7 +14,6 @@ import pyarrow as pa
 import pytest
 
 from pravega_lab.client import Client, connect
-from pravega_lab.connector.tables.description import describe
 from pravega_lab.connector.tables.engine import TableEvents, TableRows, event_time_ms
 from pravega_lab.connector.tables.table import Table
 from pravega_lab.engine.flow.batch import Batch, RowKind
@@ -25,6 +24,7 @@ from pravega_lab.engine.flow.master.config import JobConfig
 from pravega_lab.engine.flow.master.job import run
 from pravega_lab.engine.flow.master.restart import NoRestart
 from pravega_lab.errors import BadInputError
+from tests.connector.tables.described import describe
 
 ORDERS = "id bigint, item string, time timestamp"
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -11,11 +11,11 @@ import pytest
 from google.protobuf import descriptor_pb2
 
 from pravega_lab.client import Client, connect
-from pravega_lab.connector.tables.description import describe
 from pravega_lab.connector.tables.engine import TableEvents, TableRows
 from pravega_lab.connector.tables.table import Table
 from pravega_lab.engine.flow.batch import Batch
 from pravega_lab.errors import BadInputError
+from tests.connector.tables.described import describe
 
 COLUMNS = "id bigint, item string"
 ROWS = [{"id": 1, "item": "tea"}, {"id": 2, "item": "cup"}]

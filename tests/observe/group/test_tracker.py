@@ -347,10 +347,8 @@ def test_an_unknown_update_is_said_with_its_bytes_and_healed(data: bytes, name: 
     (said,) = [o for o in seen if isinstance(o, GroupUpdated) and o.update.startswith("unknown")]
     assert (said.update, said.details) == (name, data.hex())
     assert "not known until" in said.explained
-    assert tracker.is_doubtful
     assert [o.readers for o in seen if isinstance(o, GroupCheckpointAsked)] == [("a",)]
     seen += tell(tracker, log[-1:])
-    assert not tracker.is_doubtful
     check(fold_groups(seen), state)
 
 
@@ -368,7 +366,6 @@ def test_an_update_that_does_not_fit_is_said_and_changes_nothing() -> None:
     seen = tell(tracker, log)
     said = next(o for o in seen if isinstance(o, GroupUpdated) and "does not fit" in o.explained)
     assert rg.update_from_bytes(bytes.fromhex(said.details)) == rg.AcquireSegment("ghost", segment(0))
-    assert tracker.is_doubtful
     check(fold_groups(seen), fold([*TWO[0], *TWO[1], rg.AddReader("b")]))
 
 

@@ -23,7 +23,6 @@ READ_FROM: dict[str, tuple[str, ...]] = {
     "binary": ("bytes", "string", "fixed"),
 }
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-UNITS = {"millis": "ms", "micros": "us", "nanos": "ns"}
 
 
 def arrow_schema_of(schema: str | bytes | AvroType) -> Any:

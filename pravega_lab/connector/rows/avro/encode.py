@@ -84,8 +84,8 @@ class _Columns:
         self.levels = 1
         self._data_bytes = 0
 
-    def emit(self, op: int, a: int = 0, b: int = 0, level: int = 0, d: int = 0) -> int:
-        self.code.append([op, a, b, level, d])
+    def emit(self, op: int, a: int = 0, b: int = 0, level: int = 0) -> int:
+        self.code.append([op, a, b, level, 0])
         return len(self.code) - 1
 
     def _slot(self, values: Any) -> int:

@@ -71,8 +71,8 @@ class Program:
         self.columns = self._record(list(columns), writer, reader, 0, "")
         self._emit(operations.END)
 
-    def _emit(self, op: int, a: int = 0, b: int = 0, level: int = 0, d: int = 0) -> int:
-        self.code.append([op, a, b, level, d])
+    def _emit(self, op: int, a: int = 0, b: int = 0, level: int = 0) -> int:
+        self.code.append([op, a, b, level, 0])
         return len(self.code) - 1
 
     def _slots(self, level: int, count: int = 1) -> int:

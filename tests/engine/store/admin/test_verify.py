@@ -16,6 +16,7 @@ from pravega_lab.engine.store.errors import CorruptStoreError
 from pravega_lab.engine.store.log import operations as ops
 from pravega_lab.engine.store.log.history import HISTORY_NAME, Cut, History, Stop, encode_history
 from pravega_lab.engine.store.storage.recovery import open_storage
+from pravega_lab.engine.store.storage.snapshot import encode_snapshot
 from pravega_lab.engine.store.storage.storage import Storage
 from pravega_lab.protocol.names import transient_segment_name
 from tests.engine.store.storage_driver import STORES, Driver, TornDisk, stored
@@ -178,14 +179,14 @@ def inside(change: Callable[[Any], None]) -> Change:
     """Change a segment in the snapshot of the state, as a fault of the store would."""
 
     def planted(driver: Driver) -> None:
-        change(driver.storage._synced.names)
-        state = driver.storage._snapshot_state(driver.storage._files.current.file_id)  # type: ignore[union-attr]
-        sequence = driver.storage._files.sequence
+        storage = driver.storage
+        change(storage._synced.names)
+        sequence = storage._files.sequence
         # The log continues in a file without groups, so that recovery reads nothing but this snapshot.
-        file = driver.storage._files.wanted(1 << 20)
+        file = storage._files.wanted(1 << 20)
         assert file is not None
         driver.disk.contents[file.name] = bytearray(file.header.ljust(file.size, b"\0"))
-        state = driver.storage._snapshot_state(file.file_id)
+        state = encode_snapshot(storage._synced, storage._snapshot_head(file.file_id, sequence))
         driver.disk.contents[f"snapshot-{sequence:012d}"] = bytearray(state)
 
     return planted
