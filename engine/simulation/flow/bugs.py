@@ -6,7 +6,6 @@ Each replaces one piece of `engine.flow` while its `planted` block runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -45,19 +44,13 @@ from ...flow.task.subtask import Subtask
 from ...flow.task.task_input import GateInput
 from ...flow.time.timers import TimerService
 from ...flow.time.watermarks import CombinedWatermarks, WatermarkValve
-from ..store.bugs import Bug, Replacement
+from ..kernel.planted import Bug, Registering, Replacement, registering
 
 FLOW_BUGS: dict[str, Bug] = {}
 
 
-def _bug(name: str, scenario: str = "flow") -> Callable[[Callable[[], list[Replacement]]], None]:
-    """Register a function that returns the replacements. Its docstring describes the bug."""
-
-    def register(replacements: Callable[[], list[Replacement]]) -> None:
-        what = " ".join((replacements.__doc__ or "").split())
-        FLOW_BUGS[name] = Bug(name, what, scenario, "", replacements)
-
-    return register
+def _bug(name: str, scenario: str = "flow") -> Registering:
+    return registering(FLOW_BUGS, name, scenario)
 
 
 # -- barriers and snapshots ----------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from pravega_lab.portable.columns import pa
@@ -22,12 +21,11 @@ from ...flow.source.parquet import ParquetSource
 from ...flow.source.sources import Boundedness
 from ...flow.time.watermarks import WatermarkStrategy
 from ..kernel.faults import EVERYTHING, Plan
-from ..kernel.loop import SimulationLoop
-from ..kernel.run import Result, run_story
+from ..kernel.run import Result
 from ..kernel.traffic import RULE, Size
 from .feed import KEYS, Feed, FeedSource
 from .program import Node, Program
-from .scenario import FlowWorld, tell_world
+from .scenario import FlowWorld, run_flow
 
 FOLDER = "history"
 ROWS_OF_GROUPS = (1, 7, 20, 40)
@@ -93,16 +91,7 @@ class HistoryWorld(FlowWorld):
 
 def run_history(seed: int, bug: str | None = None, size: Size = RULE, plan: Plan = EVERYTHING) -> Result:
     """Run one seed and return its result; see `scenario.run_flow`."""
-    if bug is not None:
-        from .bugs import FLOW_BUGS
-
-        with FLOW_BUGS[bug].planted():
-            return replace(run_history(seed, size=size, plan=plan), bug=bug)
-
-    def tell(result: Result, loop: SimulationLoop) -> None:
-        tell_world(HistoryWorld(loop, result.journal, size), result)
-
-    return run_story(seed, "files", tell, plan)
+    return run_flow(seed, bug, size, plan, scenario="files", make_world=HistoryWorld)
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ from ..kernel.journal import Journal
 from ..kernel.loop import SimulationLoop
 from ..kernel.run import Result, run_story
 from ..kernel.traffic import RULE, Size
+from .bugs import FLOW_BUGS
 from .checkers import Watcher, compare
 from .ends import OddEnds
 from .oddities import Oddities, OddStorageError
@@ -352,28 +353,32 @@ def size_of(plan: Plan, size: Size) -> Size:
     return size if plan == EVERYTHING else Size(messages)
 
 
-def run_flow(seed: int, bug: str | None = None, size: Size = RULE, plan: Plan = EVERYTHING) -> Result:
+def run_flow(
+    seed: int,
+    bug: str | None = None,
+    size: Size = RULE,
+    plan: Plan = EVERYTHING,
+    *,
+    scenario: str = "flow",
+    make_world: type[FlowWorld] = FlowWorld,
+) -> Result:
     """Run one seed and return its result. Errors are recorded in ``problems`` and not raised.
 
     Args:
         bug: One of `bugs.FLOW_BUGS`, planted for this run.
         size: The minimum size of the run, which continues until it is reached.
         plan: What happens of that which the seed draws.
+        scenario: The name of the scenario, for the result.
+        make_world: The class of its world.
     """
-    if bug is not None:
-        from .bugs import FLOW_BUGS
-
-        with FLOW_BUGS[bug].planted():
-            return replace(run_flow(seed, size=size, plan=plan), bug=bug)
 
     def tell(result: Result, loop: SimulationLoop) -> None:
-        tell_world(FlowWorld(loop, result.journal, size), result)
+        _tell(make_world(loop, result.journal, size), result)
 
-    return run_story(seed, "flow", tell, plan)
+    return run_story(seed, scenario, tell, plan, FLOW_BUGS[bug] if bug is not None else None)
 
 
-def tell_world(world: FlowWorld, result: Result) -> None:
-    """Run the job of a world, and put what was seen into the result."""
+def _tell(world: FlowWorld, result: Result) -> None:
     try:
         world.loop.run_until_complete(world.run())
     finally:

@@ -26,22 +26,14 @@ from pravega_lab.protocol.metadata import reader_group as rg
 from pravega_lab.protocol.names import parse_segment_name
 
 from ...store.streams import watermarks, writer_times
-from ..store.bugs import Bug, Replacement
+from ..kernel.planted import Bug, Registering, Replacement, registering
 from .java_rule import JavaRuleReader
 
 GROUP_BUGS: dict[str, Bug] = {}
 
 
-def _bug(
-    name: str, checker: str = "", scenario: str = "groups"
-) -> Callable[[Callable[[], list[Replacement]]], None]:
-    """Register a function that returns the replacements. Its docstring describes the bug."""
-
-    def register(replacements: Callable[[], list[Replacement]]) -> None:
-        what = " ".join((replacements.__doc__ or "").split())
-        GROUP_BUGS[name] = Bug(name, what, scenario, checker, replacements)
-
-    return register
+def _bug(name: str, checker: str = "", scenario: str = "groups") -> Registering:
+    return registering(GROUP_BUGS, name, scenario, checker)
 
 
 # -- the state log -------------------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ import asyncio
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from random import Random
 
@@ -43,6 +42,7 @@ from ..store.tier import read_whole
 from ..store.world import EVENT_HEADER_BYTES, World, events_in
 from . import apps, checkers
 from .apps import GROUP, TWIN, group_of
+from .bugs import GROUP_BUGS
 
 ALONE_S_MAX = 600.0
 LOOK_S = 0.2
@@ -205,12 +205,8 @@ def run_groups(
     ``bug`` is one of `bugs.GROUP_BUGS`, planted for this run. ``plan`` says which drawn
     faults happen. In the ``scenario`` "streams" the group has two streams.
     """
-    if bug is not None:
-        from .bugs import GROUP_BUGS
-
-        with GROUP_BUGS[bug].planted():
-            return replace(run_groups(seed, plan=plan, scenario=scenario), bug=bug)
-    return run_story(seed, scenario, partial(_run, has_twin=scenario == STREAMS), plan)
+    planted = GROUP_BUGS[bug] if bug is not None else None
+    return run_story(seed, scenario, partial(_run, has_twin=scenario == STREAMS), plan, planted)
 
 
 def _run(result: Result, loop: SimulationLoop, *, has_twin: bool) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from .faults import EVERYTHING, Happened, Plan
 from .journal import Journal
 from .loop import START_US, SimulationLoop
+from .planted import Bug
 from .traffic import Traffic
 
 LOGGER = "pravega_lab"
@@ -63,7 +64,9 @@ class Result:
 Story = Callable[[Result, SimulationLoop], None]
 
 
-def run_story(seed: int, scenario: str, story: Story, plan: Plan = EVERYTHING) -> Result:
+def run_story(
+    seed: int, scenario: str, story: Story, plan: Plan = EVERYTHING, bug: Bug | None = None
+) -> Result:
     """Run ``story`` in a loop of ``seed``. Errors are recorded in ``problems`` and not raised.
 
     Args:
@@ -71,7 +74,11 @@ def run_story(seed: int, scenario: str, story: Story, plan: Plan = EVERYTHING) -
         story: Builds a world in the loop, runs and checks it. It fills in ``problems``, ``faults`` and the
             journal of the result. Faults and the last lines of the journal are also there when it raises.
         plan: What happens of that which the seed draws.
+        bug: Planted for this run.
     """
+    if bug is not None:
+        with bug.planted():
+            return replace(run_story(seed, scenario, story, plan), bug=bug.name)
     loop = SimulationLoop(seed, plan)  # type: ignore[abstract]  # the missing methods do not exist in here
     journal_steps: list[int] = []
 

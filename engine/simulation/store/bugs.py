@@ -36,7 +36,7 @@ from .clocks import bugs as clock_bugs
 from .conditions import bugs as condition_bugs
 from .damage import bugs as damage_bugs
 from .key_values import bugs as key_value_bugs
-from .planting import BUGS, Bug, Replacement
+from .planting import BUGS, Replacement
 from .planting import bug as _bug
 from .retention import bugs as retention_bugs
 from .tiers import bugs as tier_bugs
@@ -44,8 +44,6 @@ from .tokens import bugs as token_bugs
 
 __all__ = [
     "BUGS",
-    "Bug",
-    "Replacement",
     "clock_bugs",
     "condition_bugs",
     "damage_bugs",

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from random import Random
 
@@ -267,10 +267,9 @@ def run_seed(
         bug: One of `bugs.BUGS`, planted for this run.
         plan: What happens of that which the seed draws.
     """
-    if bug is not None:
-        with BUGS[bug].planted():
-            return replace(run_seed(seed, scenario or BUGS[bug].scenario, plan=plan), bug=bug)
-    return run_story(seed, scenario or scenario_of(seed), _tell, plan)
+    planted = BUGS[bug] if bug is not None else None
+    own = scenario_of(seed) if planted is None else planted.scenario
+    return run_story(seed, scenario or own, _tell, plan, planted)
 
 
 def _tell(result: Result, loop: SimulationLoop) -> None:

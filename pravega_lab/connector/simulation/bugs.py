@@ -5,7 +5,6 @@ Production code never reaches this module.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from pravega_lab.connector.flow.reader_group import legacy_reader
@@ -16,22 +15,16 @@ from pravega_lab.connector.flow.segments.plan import SegmentPlan, at_offset
 from pravega_lab.connector.flow.segments.split_reader import SplitReader
 from pravega_lab.connector.flow.segments.splits import SegmentSplit
 from pravega_lab.connector.flow.sinks.transactional_sink import PravegaWriter, Transactions
-from pravega_lab.engine.simulation.store.bugs import Bug, Replacement
+from pravega_lab.engine.simulation.kernel.planted import Bug, Registering, Replacement, registering
 
 ONCE, ORDER, ENDS = "exactly once", "in order", "nothing waits for ever"
 CONNECTOR_BUGS: dict[str, Bug] = {}
 FORM_OF: dict[str, str] = {}
 
 
-def _bug(name: str, letter: str, checker: str) -> Callable[[Callable[[], list[Replacement]]], None]:
-    """Register a function that returns the replacements. Its docstring describes the bug."""
-
-    def register(replacements: Callable[[], list[Replacement]]) -> None:
-        what = " ".join((replacements.__doc__ or "").split())
-        CONNECTOR_BUGS[name] = Bug(name, what, "connector", checker, replacements)
-        FORM_OF[name] = letter
-
-    return register
+def _bug(name: str, letter: str, checker: str) -> Registering:
+    FORM_OF[name] = letter
+    return registering(CONNECTOR_BUGS, name, "connector", checker)
 
 
 # -- (c) -----------------------------------------------------------------------------------------------------

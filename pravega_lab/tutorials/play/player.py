@@ -1,5 +1,6 @@
-"""`play`: runs a `RunSpec`, with its planted bug. `planted_bugs` has all bugs that scenarios of the "
-"page show."""
+"""`play`: runs a `RunSpec`, with its planted bug. `planted_bugs` has all bugs that scenarios of the
+page show.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from importlib import import_module
 from pravega_lab.connector.simulation.bugs import CONNECTOR_BUGS
 from pravega_lab.engine.simulation.flow.bugs import FLOW_BUGS
 from pravega_lab.engine.simulation.groups.bugs import GROUP_BUGS
-from pravega_lab.engine.simulation.store.bugs import BUGS, Bug
+from pravega_lab.engine.simulation.kernel.planted import Bug
+from pravega_lab.engine.simulation.store.bugs import BUGS
 from pravega_lab.tutorials.play.catalogue import scenario_of
 from pravega_lab.tutorials.play.spec import RunSpec
 from pravega_lab.tutorials.play.worlds.played import Played

@@ -7,7 +7,7 @@ from importlib import import_module
 from textwrap import dedent
 from typing import Any
 
-from pravega_lab.engine.simulation.store.bugs import Bug
+from pravega_lab.engine.simulation.kernel.planted import Bug
 from pravega_lab.tutorials.play.catalogue import Scenario
 
 LINES_MAX = 60
