@@ -203,7 +203,11 @@ class AsyncClient(ClosedByAsyncWith):
             raise
 
     async def close(self) -> None:
-        """Close all streams and connections. Writers are flushed before."""
+        """Close all streams and connections. Writers are flushed before.
+
+        In a later event loop than the client's own, a writer whose events are not all acknowledged raises.
+        """
+        self._stores.check_closing()
         streams = [stream.close for stream in self._streams.values()]
         await call_all(*streams, self._stores.close, self._controller.close)
 

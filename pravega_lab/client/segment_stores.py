@@ -22,7 +22,7 @@ from pravega_lab.errors import (
     RefusedError,
     SegmentNotFoundError,
 )
-from pravega_lab.portable.waiting import gather, is_being_cancelled, shield
+from pravega_lab.portable.waiting import cancel_all, gather, is_being_cancelled, shield
 from pravega_lab.protocol.wire.commands import (
     AuthTokenCheckFailed,
     Command,
@@ -81,6 +81,11 @@ class SegmentStores:
                 "this AsyncClient was used in another event loop: open one in each asyncio.run(), or use "
                 "connect()"
             )
+
+    def check_closing(self) -> None:
+        """Raise `BadInputError` while another event loop may still use the connections."""
+        if self._loop is not None and not self._loop.is_closed():
+            self.check_loop()
 
     async def endpoint(self, stream: str, segment_id: int) -> Endpoint:
         """Return the endpoint that serves a segment; remembered until `forget`."""
@@ -244,10 +249,8 @@ class Connections:
     async def close(self) -> None:
         """Close them all at once."""
         opening, self._opening = list(self._opening.values()), {}
-        for task in opening:
-            task.cancel()
         try:
-            await gather(*opening, return_exceptions=True)
+            await cancel_all(*opening)
         finally:  # also when this call is cancelled
             for task in opening:
                 if task.done() and _is_usable(task):

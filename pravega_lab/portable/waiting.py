@@ -16,7 +16,16 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
 from typing import Any, Literal, TypeVar, overload
 
-__all__ = ["ALL_COMPLETED", "FIRST_COMPLETED", "call_all", "gather", "shield", "wait", "wait_for"]
+__all__ = [
+    "ALL_COMPLETED",
+    "FIRST_COMPLETED",
+    "call_all",
+    "cancel_all",
+    "gather",
+    "shield",
+    "wait",
+    "wait_for",
+]
 
 T = TypeVar("T")
 A = TypeVar("A")
@@ -190,6 +199,19 @@ async def call_all(*calls: Callable[[], Awaitable[object]]) -> None:
     async with AsyncExitStack() as stack:
         for call in reversed(calls):
             stack.push_async_callback(call)
+
+
+async def cancel_all(*tasks: asyncio.Task[Any]) -> None:
+    """Cancel tasks, and wait until they have ended.
+
+    Those of another loop are left alone. The end of `asyncio.run` has cancelled them, and a wait would have
+    no end.
+    """
+    loop = asyncio.get_running_loop()
+    tasks = tuple(task for task in tasks if task.get_loop() is loop)
+    for task in tasks:
+        task.cancel()
+    await gather(*tasks, return_exceptions=True)
 
 
 def shield(awaitable: Awaitable[T]) -> asyncio.Future[T]:

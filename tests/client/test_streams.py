@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import pairwise
+from typing import Any
 
 import psutil
 import pytest
@@ -23,9 +25,11 @@ from pravega_lab.client import (
     StreamConfiguration,
     connect,
 )
+from pravega_lab.client.byte_streams.reader import AsyncByteReader
 from pravega_lab.client.controller import calls, grpc_link
 from pravega_lab.client.controller.grpc_link import GrpcLink
 from pravega_lab.client.controller.link import ControllerCallError
+from pravega_lab.client.loop_thread import new_loop
 from pravega_lab.client.reader_group import RetentionType, reading
 from pravega_lab.client.reader_group.opening import async_reader_group
 from pravega_lab.client.stream import AsyncStream
@@ -240,9 +244,56 @@ def test_an_async_client_belongs_to_one_event_loop(uri: str, new_stream: NewStre
     for call in (stream.write("three", "k"), writer.flush(), stream.tail(), stream.byte_reader().read()):
         with pytest.raises(BadInputError, match="in another event loop"):
             asyncio.run(asyncio.wait_for(call, 10.0))
+    with pytest.raises(BadInputError, match="in another event loop"):
+        asyncio.run(asyncio.wait_for(client.close(), 10.0))
     loop.run_until_complete(writer.close())
     loop.run_until_complete(client.close())
     loop.close()
+
+
+@pytest.mark.parametrize("make_loop", [asyncio.new_event_loop, new_loop])
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore:the writer of:RuntimeWarning")
+def test_an_async_client_can_be_closed_after_the_end_of_its_event_loop(
+    uri: str,
+    new_stream: NewStream,
+    make_loop: Callable[[], asyncio.AbstractEventLoop],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    name = new_stream().scoped_name
+    before = len(psutil.Process().net_connections())
+
+    def run(call: Coroutine[Any, Any, object]) -> None:
+        with asyncio.Runner(loop_factory=make_loop) as runner:
+            runner.run(asyncio.wait_for(call, 10.0))
+
+    async def begin(stream: AsyncStream, reader: AsyncByteReader) -> None:
+        await stream.write("durable", "k")
+        await (await stream.begin_transaction()).write("in doubt", "k")
+        await reader.read()
+
+    client = AsyncClient(uri)
+    stream = client.stream(name)
+    reader = stream.byte_reader()
+    run(begin(stream, reader))
+    run(reader.close())
+    run(client.close())
+    run(client.close())
+    with pytest.raises(PravegaError, match="was closed"):
+        run(stream.segments())
+
+    client = AsyncClient(uri)
+    writer = client.stream(name).writer()
+    run(writer.write("lost", "k"))
+    with pytest.raises(PravegaError, match="Flush or close the writer before that"):
+        run(client.close())
+    run(client.close())
+    gc.collect()
+    # gRPC's thread closes its connections a moment later.
+    deadline = time.monotonic() + 10
+    while (now := len(psutil.Process().net_connections())) > before and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert now <= before
+    assert not caplog.records  # no task was destroyed, and no error never retrieved
 
 
 def test_scaling(new_stream: NewStream) -> None:

@@ -13,7 +13,7 @@ from pravega_lab.client.segment_stores import Connections, check_reply
 from pravega_lab.client.values import MIB, SegmentInfo, check_timeout
 from pravega_lab.errors import BadInputError, PravegaError, RefusedError, TruncatedDataError
 from pravega_lab.portable.closing import ClosedByAsyncWith
-from pravega_lab.portable.waiting import gather, wait
+from pravega_lab.portable.waiting import cancel_all, wait
 from pravega_lab.protocol.wire.commands import ReadSegment, SegmentIsSealed, SegmentIsTruncated
 
 READ_BYTES_MAX = 2 * MIB
@@ -97,8 +97,7 @@ class AsyncByteReader(ClosedByAsyncWith):
         """Cancel the read that waits at the store."""
         reading, self._reading = self._reading, None
         if reading is not None:
-            reading.cancel()
-            await gather(reading, return_exceptions=True)
+            await cancel_all(reading)
 
     def put_back(self, data: bytes | None) -> None:
         """Take back the bytes that `read` returned last, to return them again."""

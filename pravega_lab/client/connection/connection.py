@@ -165,8 +165,13 @@ class Connection(asyncio.BufferedProtocol):
 
     def close(self, reason: Exception | None = None) -> None:
         """Close at once, without waiting for what is unsent."""
+        has_lost_loop = self._loop.is_closed()
+        if has_lost_loop:
+            self._listeners.clear()  # what waits for replies has ended with the loop
         self._end(reason or ConnectionLostError(f"{self.endpoint}: closed on this side"))
-        if self._transport is not None:
+        if has_lost_loop:
+            self._transport = None  # its socket ends with it: it needs the loop to close
+        elif self._transport is not None:
             self._transport.abort()
 
     # what asyncio calls

@@ -24,7 +24,7 @@ from pravega_lab.errors import (
     StreamSealedError,
     TruncatedDataError,
 )
-from pravega_lab.portable.waiting import gather, wait
+from pravega_lab.portable.waiting import cancel_all, wait
 from pravega_lab.protocol.names import READER_GROUP_PREFIX, SegmentRange, split_scoped_name
 from pravega_lab.protocol.wire.commands import ReadSegment, SegmentIsSealed, SegmentIsTruncated
 
@@ -170,8 +170,7 @@ class AsyncGroupLog:
     async def _drop_read(self) -> None:
         """Cancel a read that waits at the store, and close its connection, so that the store drops it."""
         if self._reading is not None:
-            self._reading.cancel()
-            await gather(self._reading, return_exceptions=True)
+            await cancel_all(self._reading)
             self._reading = None
             await self._connections.close()
 

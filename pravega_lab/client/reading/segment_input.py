@@ -18,7 +18,7 @@ from pravega_lab.client.context import NO_TOKEN, StreamContext
 from pravega_lab.client.segment_stores import Connections, check_reply
 from pravega_lab.client.values import MIB
 from pravega_lab.errors import BadInputError, PravegaError, SegmentNotFoundError
-from pravega_lab.portable.waiting import gather
+from pravega_lab.portable.waiting import cancel_all
 from pravega_lab.protocol.wire.commands import ReadSegment, SegmentIsSealed, SegmentIsTruncated
 
 READ_BYTES = 2 * MIB  # the most that a store gives in one reply
@@ -111,8 +111,7 @@ class SegmentInput:
         """Stop requesting. The caller closes the connection, which drops the reads that the store holds."""
         for task in (self._task, self._growing):
             if task is not None:
-                task.cancel()
-                await gather(task, return_exceptions=True)
+                await cancel_all(task)
 
     # requests
 

@@ -20,7 +20,7 @@ from pravega_lab.client.framing.values import Run
 from pravega_lab.client.segment_stores import Connections, check_reply
 from pravega_lab.client.values import KIB, MIB
 from pravega_lab.errors import PravegaError, SegmentNotFoundError
-from pravega_lab.portable.waiting import gather
+from pravega_lab.portable.waiting import cancel_all
 from pravega_lab.protocol.wire.commands import (
     AppendBlockEnd,
     AppendSetup,
@@ -170,8 +170,7 @@ class SegmentAppender:
         """End the task. Unacknowledged events may or may not be stored."""
         self._is_stopped = True
         if self._task is not None and self._task is not asyncio.current_task():
-            self._task.cancel()
-            await gather(self._task, return_exceptions=True)
+            await cancel_all(self._task)
 
     # sending
 

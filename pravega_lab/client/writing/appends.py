@@ -120,7 +120,9 @@ class Appends:
 
     async def flush(self) -> None:
         """Wait until all events put or added before are durable."""
-        self.context.stores.check_loop()
+        if self._tickets or len(self.buffer):
+            self._check()
+            self.context.stores.check_loop()
         if len(self.buffer):
             await self._empty_buffer()
         self._send_joined()

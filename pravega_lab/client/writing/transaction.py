@@ -23,7 +23,7 @@ from pravega_lab.errors import (
     StoreUnavailableError,
     TransactionFailedError,
 )
-from pravega_lab.portable.waiting import gather
+from pravega_lab.portable.waiting import cancel_all
 from pravega_lab.protocol.names import SegmentRange, transaction_segment_name
 
 if TYPE_CHECKING:
@@ -182,8 +182,7 @@ class AsyncTransaction:
         renewing, self._renewing = self._renewing, None
         try:
             if renewing is not None:
-                renewing.cancel()
-                await gather(renewing, return_exceptions=True)
+                await cancel_all(renewing)
         finally:  # also when this call is cancelled
             if self._appends is not None:
                 await self._appends.close()

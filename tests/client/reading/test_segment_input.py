@@ -125,7 +125,8 @@ def test_an_answer_in_the_millisecond_of_its_probe_is_an_answer(monkeypatch: pyt
 
     async def main() -> None:
         connection, probes = Connection(ENDPOINT), []
-        connection._loop = SimpleNamespace(time=lambda: 5.0, call_later=asyncio.get_running_loop().call_later)  # type: ignore[assignment]
+        later = asyncio.get_running_loop().call_later
+        connection._loop = SimpleNamespace(time=lambda: 5.0, call_later=later, is_closed=lambda: False)  # type: ignore[assignment]
 
         def answer_at_once(probe: KeepAlive) -> None:
             probes.append(probe)
