@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from pravega_lab.portable.waiting import wait_for
 
-from ...store.errors import StoreFailed, TierMismatch
+from ...store.errors import StoreFailed, StoreFull, TierMismatch
 from ...store.log.chunks import MARKER, OWNER, Chunk, Piece, checksums_of, is_chunk, marker, owner_in
 from ...store.log_fields import log_fields
 from ...store.storage.storage import Ticket
@@ -84,6 +84,7 @@ class TierLoop:
         self._now_ms = now_ms
         self._resume = resume
         self._logged_kind = ""  # of the latest failure in the log
+        self._is_recording = False  # the step waits for the log of the store, and not for tier 2
 
     async def run(self) -> None:
         """Move until cancelled. A failure of tier 2 is logged, and the step is tried again later.
@@ -110,6 +111,9 @@ class TierLoop:
             await self._do(step)
         except TierMismatch:
             raise
+        except (StoreFull, StoreFailed):  # of the log, whose health and lines say so
+            self.mover.failed(step, self._now_ms(), is_in_log=True)
+            return False
         except Exception as error:
             kind = type(error).__name__
             if not self.mover.failures or kind != self._logged_kind:
@@ -129,6 +133,8 @@ class TierLoop:
         return True
 
     def _note_silence(self, step: Step) -> None:
+        if self._is_recording:
+            return
         log.warning(
             "tier 2 has not finished a step for %g s (%s); no other begins", SILENT_S, type(step).__name__
         )
@@ -210,7 +216,11 @@ class TierLoop:
             if await self._objects.size(step.name) != len(data):
                 raise OSError(f"the chunk {step.name!r} is not as long as what was written")
             chunk = Chunk(step.number, step.name, len(data), checksums)
-            await _synced(self.tiered.submit_move(chunk, pieces, now_ms=self._now_ms()))
+            self._is_recording = True
+            try:
+                await _synced(self.tiered.submit_move(chunk, pieces, now_ms=self._now_ms()))
+            finally:
+                self._is_recording = False
         self.mover.moved()
         self._resume()
 

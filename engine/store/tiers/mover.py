@@ -123,6 +123,7 @@ class Mover:
         self._stored_sequence = -1
         self._snapshots = 0  # begun in this life
         self._failures = 0
+        self._log_failures = 0
         self._is_silent = False
         self._retry_ms = 0
         self._is_behind = False
@@ -138,7 +139,7 @@ class Mover:
 
     @property
     def failures(self) -> int:
-        """Return how many steps have failed since the last one that succeeded."""
+        """Return how many steps have failed in tier 2 since the last one that succeeded there."""
         return self._failures
 
     @property
@@ -334,8 +335,11 @@ class Mover:
             stray = [n for n in names if snapshot_sequence(n) is not None and n not in known]
             self._doom(stray)
 
-    def failed(self, step: Step, now_ms: int) -> None:
-        """Note that a step failed, or may have failed. What it wrote will be deleted."""
+    def failed(self, step: Step, now_ms: int, *, is_in_log: bool = False) -> None:
+        """Note that a step failed, or may have failed. What it wrote will be deleted.
+
+        ``is_in_log``: The log of the store refused its record, after tier 2 had done its part.
+        """
         self._pass = None
         self._unwritten = type(step) if isinstance(step, Upload | StoreSnapshot) else None
         if isinstance(step, WriteMarker):  # another store may take the folder before it is tried again
@@ -349,9 +353,13 @@ class Mover:
             left = next((name for name in step.names if name in self._doomed), None)
             if left is not None:
                 self._doomed[left] = self._doomed.pop(left)
-        self._retry_ms = now_ms + min(RETRY_MS_MAX, RETRY_MS_MIN << min(self._failures, 10))
-        self._failures += 1
-        self._is_silent = False
+        failures = self._log_failures if is_in_log else self._failures
+        self._succeeded()
+        if is_in_log:
+            self._log_failures = failures + 1
+        else:
+            self._failures = failures + 1
+        self._retry_ms = now_ms + min(RETRY_MS_MAX, RETRY_MS_MIN << min(failures, 10))
 
     def unanswered(self) -> None:
         """Note that the step under way takes long. It is waited for nevertheless: it may have an effect."""
@@ -359,7 +367,7 @@ class Mover:
 
     def _succeeded(self) -> None:
         self._is_silent = False
-        self._failures = 0
+        self._failures = self._log_failures = 0
         self._retry_ms = 0
 
     def _doom(self, names: Sequence[str]) -> None:

@@ -14,7 +14,7 @@ import uuid
 from argparse import ArgumentParser
 from array import array
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from pravega_lab.engine.server.tiers import reads
 from pravega_lab.engine.server.tiers.objects import FsspecObjects
 from pravega_lab.engine.server.tiers.rebuild import rebuild, refuse_other_store
 from pravega_lab.engine.simulation.store.tier import read_whole
-from pravega_lab.engine.store.errors import CorruptStoreError, DiskFull, TierMismatch
+from pravega_lab.engine.store.errors import CorruptStoreError, DiskFull, StoreFull, TierMismatch
 from pravega_lab.engine.store.log.chunks import (
     BLOCK_BYTES,
     Chunk,
@@ -47,7 +47,7 @@ from pravega_lab.engine.store.storage.recovery import open_storage
 from pravega_lab.engine.store.storage.segment import Segment
 from pravega_lab.engine.store.storage.snapshot import SnapshotHead, encode_snapshot, identity_of
 from pravega_lab.engine.store.storage.synced_state import Synced
-from pravega_lab.engine.store.storage.tiered import bytes_by_tier
+from pravega_lab.engine.store.storage.tiered import Tiered, bytes_by_tier
 from pravega_lab.engine.store.tiers.settings import TierSettings
 from pravega_lab.errors import BadInputError
 from pravega_lab.protocol.wire import commands as c
@@ -274,6 +274,55 @@ def test_a_failing_tier_holds_writers_back_and_releases_them(
 
     with caplog.at_level(logging.WARNING):
         asyncio.run(story())
+
+
+def test_a_full_disk_of_the_store_is_no_failure_of_tier_2(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log has no room for the record of a move."""
+    create, is_full = RealDisk.create, True
+    submit_move, refused = Tiered.submit_move, 0
+
+    async def in_little_room(self: RealDisk, *file: Any) -> None:
+        if is_full:
+            raise DiskFull(OSError(errno.ENOSPC, "No space left on device"))
+        await create(self, *file)
+
+    def counted(self: Tiered, *move: Any, now_ms: int) -> Any:
+        nonlocal refused
+        try:
+            return submit_move(self, *move, now_ms=now_ms)
+        except StoreFull:
+            refused += 1
+            raise
+
+    async def story() -> None:
+        nonlocal is_full
+        async with store(tmp_path) as life:
+            life.objects.is_down = True
+            await life.submit(CreateSegment("a"))
+            monkeypatch.setattr(RealDisk, "create", in_little_room)
+            for operation in (Append("a", bytes(1000)), Truncate("a", 0)):
+                with suppress(StoreFull):
+                    while True:
+                        await life.submit(operation)
+            await life.until(lambda: life.failures)
+            caplog.clear()
+            life.objects.is_down = False
+            await life.until(lambda: refused > 1)
+            assert life.runner.tier is not None
+            whole = (life.runner.storage, life.runner.segment_store, life.runner.tier.mover)
+            assert health_of(*whole).reasons == ("disk_full",)
+            is_full = False
+            await life.until_moved()
+            await life.until(lambda: health_of(*whole).status == "ready")
+
+    monkeypatch.setattr(Tiered, "submit_move", counted)
+    monkeypatch.setattr("pravega_lab.engine.store.tiers.mover.RETRY_MS_MIN", 10)
+    with caplog.at_level(logging.WARNING):
+        asyncio.run(story())
+    assert "tier 2 failed" not in caplog.text
+    assert caplog.text.count("tier 2 works again") == 1
 
 
 def test_a_new_tier_that_refuses_writes_stays_failing_and_the_log_says_why_and_when_it_works_again(

@@ -139,8 +139,8 @@ def _uploads_free_alone() -> list[Replacement]:
     """A snapshot that there is no room for is tried again, and nothing is deleted before."""
     right = Mover.failed
 
-    def failed(self: Mover, step: Any, now_ms: int) -> None:
-        right(self, step, now_ms)
+    def failed(self: Mover, step: Any, now_ms: int, **where: bool) -> None:
+        right(self, step, now_ms, **where)
         self._unwritten = Upload if isinstance(step, Upload) else None
 
     return [(Mover, "failed", failed)]
@@ -164,9 +164,9 @@ def _undeletable_keeps_others() -> list[Replacement]:
     """Deletions begin with the same object each time, also with one that cannot be deleted."""
     right = Mover.failed
 
-    def failed(self: Mover, step: Any, now_ms: int) -> None:
+    def failed(self: Mover, step: Any, now_ms: int, **where: bool) -> None:
         before = dict(self._doomed)
-        right(self, step, now_ms)
+        right(self, step, now_ms, **where)
         if isinstance(step, Delete):
             self._doomed = before
 
@@ -188,8 +188,8 @@ def _name_of_failed_upload() -> list[Replacement]:
     """A failed upload is tried again under its name, which is still among those to delete."""
     right = Mover.failed
 
-    def failed(self: Mover, step: Any, now_ms: int) -> None:
-        right(self, step, now_ms)
+    def failed(self: Mover, step: Any, now_ms: int, **where: bool) -> None:
+        right(self, step, now_ms, **where)
         if isinstance(step, Upload):
             self._number = step.number - 1
 
