@@ -16,7 +16,7 @@ from pravega_lab.client.reader_group.core.state import GroupState
 from pravega_lab.client.reader_group.errors import ReaderGroupNotFoundError
 from pravega_lab.client.reader_group.values import by_stream, stream_of
 from pravega_lab.client.reader_group.whole_cuts import Start, add_start, whole
-from pravega_lab.client.reading.cuts import check_group, head, settled_end
+from pravega_lab.client.reading.cuts import check_group, group_bounds, head
 from pravega_lab.client.segment_stores import SegmentStores
 from pravega_lab.client.shared_state.revisioned import AsyncRevisionedStream
 from pravega_lab.client.shared_state.synchronizer import AsyncStateSynchronizer
@@ -163,13 +163,13 @@ class GroupAccess:
                 await check_group(self.stream(name), await head(self.stream(name)), end)
         return await self.beginning(config)
 
-    async def with_settled_ends(self, config: ReaderGroupConfig) -> ReaderGroupConfig:
-        """Return a configuration with the ending cuts at which a group stops; see `settled_end`."""
-        ends = {
-            name: end if end.is_unbounded else await settled_end(self.stream(name), end)
-            for name, end in config.ending_stream_cuts.items()
-        }
-        return replace(config, ending_stream_cuts=ends)
+    async def with_group_bounds(self, config: ReaderGroupConfig) -> ReaderGroupConfig:
+        """Return a configuration with the cuts of streams that have an end as `group_bounds` returns them."""
+        starts, ends = dict(config.starting_stream_cuts), dict(config.ending_stream_cuts)
+        for name, end in config.ending_stream_cuts.items():
+            if not end.is_unbounded:
+                starts[name], ends[name] = await group_bounds(self.stream(name), starts[name], end)
+        return replace(config, starting_stream_cuts=starts, ending_stream_cuts=ends)
 
     async def beginning(self, config: ReaderGroupConfig) -> Update:
         """Return the whole state of a group that begins as ``config`` says."""

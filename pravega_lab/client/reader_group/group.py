@@ -86,7 +86,7 @@ class AsyncReaderGroup(ClosedByAsyncWith):
     async def create(self, config: ReaderGroupConfig) -> bool:
         """Create the group and return True, or False if it existed with the same configuration."""
         asked = complete(config)
-        wanted = await self._access.with_settled_ends(asked)
+        wanted = await self._access.with_group_bounds(asked)
         found = await self._access.calls.create(wanted)
         if found not in (wanted, asked):  # Java, and a release before this one, leave ends as they are
             raise ConfigMismatchError(
@@ -313,7 +313,7 @@ class AsyncReaderGroup(ClosedByAsyncWith):
             if strangers:
                 raise BadInputError(f"group {self.scoped_name} does not read {strangers}")
             config = self._access.config_from(cuts)
-        await self._reset(await self._access.with_settled_ends(complete(config)))
+        await self._reset(await self._access.with_group_bounds(complete(config)))
 
     async def _reset(self, config: ReaderGroupConfig) -> None:
         """Announce the reset, update the controller, then begin again (reader-groups.md B6).

@@ -186,6 +186,26 @@ async def check_group(context: StreamContext, start: StreamCut, end: StreamCut) 
         await segments_between(context, start, end)
 
 
+async def group_bounds(
+    context: StreamContext, start: StreamCut, end: StreamCut
+) -> tuple[StreamCut, StreamCut]:
+    """Return the cuts between which a reader group reads a stream; the end is one at which it stops.
+
+    Stores know the order of two cuts from ids and offsets alone. So an end at the place of the start has a
+    form that does not seem to lie before it, and placeholders of the start are at 0. An end that lies before
+    the start is left as it is.
+    """
+    end = await settled_end(context, end)
+    first = await head(context) if start.is_unbounded else start
+    begins = without_placeholders(first.positions, await context.ranges(list(first.positions)))
+    with suppress(BadInputError):
+        end, _ = await bounds_between(context, first, begins, end)
+        if min(first.positions) > min(end.positions) or max(first.positions) > max(end.positions):
+            end = await latest_form(context, end)
+    unbegun = await _not_begun(context, start.positions, SEGMENT_READ)
+    return StreamCut(start.scoped_stream, start.positions | dict.fromkeys(unbegun, 0)), end
+
+
 async def _infos(context: StreamContext, segments: Sequence[int]) -> dict[int, SegmentInfo]:
     """Return the `info` of segments, leaving out those that no longer exist."""
 

@@ -17,6 +17,7 @@ from pravega_lab.client.reader_group import (
     CheckpointTimeoutError,
     ConfigMismatchError,
     ReaderExistsError,
+    ReaderGroup,
     ReaderGroupNotFoundError,
     ReinitializationRequiredError,
     RetentionType,
@@ -131,6 +132,37 @@ def test_a_group_that_would_skip_events_is_refused(client: Client, stream: Strea
     stream.truncate(tail)
     with pytest.raises(BadInputError, match=r"the end .* lies before the start"):
         reader_group(client, f"{scope}/late").create(reading([name], end=[middle]))
+
+
+def test_a_group_between_two_forms_of_one_place_reads_nothing(client: Client, scope: str) -> None:
+    stream = new_stream(client, f"{scope}/forms", 1)
+    stream.write(["a", "b"], ["0", "1"])
+    low, high = (segment.segment_id for segment in stream.split(0))
+    stream.write(["c", "d"], ["1", "0"])  # into the lower and into the upper half
+    merged = merge_all(stream)
+    split, middle = {low: 0, high: 0}, {high: 0, merged: -1}
+    forms = [
+        (split, {0: 18}),
+        (split, {0: -1}),
+        ({0: -1}, {0: 18}),
+        (middle, middle),
+        (middle, {low: 9, high: 0}),
+        ({high: 0, merged: 0}, {low: -1, high: 0}),
+    ]
+
+    def group_between(number: int, *bounds: dict[int, int]) -> ReaderGroup:
+        start, end = (StreamCut(stream.scoped_name, positions) for positions in bounds)
+        group = reader_group(client, f"{scope}/forms{number}")
+        group.create(reading([stream.scoped_name], start=[start], end=[end]))
+        return group
+
+    for number, (start, end) in enumerate(forms):
+        with group_between(number, start, end).create_reader("r1") as reader:
+            assert list(reader) == []
+        assert not group_between(number, start, end).state().unassigned
+    for number, (start, end) in enumerate([(middle, split), (split, {0: 9}), (middle, {0: -1})]):
+        with pytest.raises((BadInputError, RefusedError), match=r"the end .* lies before the start|INTERNAL"):
+            group_between(100 + number, start, end)
 
 
 def test_a_reader_id_is_taken_once(client: Client, stream: Stream) -> None:
