@@ -237,7 +237,13 @@ def _filled(record: Record, wanted: Record, fates: Mapping[UUID, Fate]) -> Recor
     ]
     if [_content(part) for part in record.partitions] != [_content(part) for part in wanted.partitions]:
         raise _lost(
-            record, fates, "the repeated batch has other rows in its partitions, so they cannot be filled in"
+            record,
+            fates,
+            "the repeated batch has other rows in its partitions, so they cannot be filled in. Start the "
+            "query with as many partitions as before: spark.sql.shuffle.partitions, repartition() and the "
+            "option 'ordered' of the source decide about them. If it computes other rows in each run, set "
+            "option 'sink_id' to an id that was not used before: it then writes the whole batch, and the "
+            "rows of the committed partitions twice",
         )
     if any(wanted.partitions[i].transaction == record.partitions[i].transaction for i in lost):
         raise _lost(record, fates, "restarting the query writes the missing partitions again")

@@ -118,7 +118,10 @@ def test_an_open_transaction_stays_when_another_partition_is_filled_in() -> None
     [(rows(C, n=2), rows(D)), (rows(C), rows(D, digest=8)), (rows(C),), (rows(C), rows(D), rows(None, 0, 0))],
 )
 def test_other_rows_in_any_partition_fail_and_name_everything(parts: tuple[Written, ...]) -> None:
-    with pytest.raises(SinkConflictError, match=f"batch 4.*partition 0: transaction {A} committed.*{B} gone"):
+    words = (
+        f"batch 4.*partition 0: transaction {A} committed.*{B} gone.*as many partitions as before.*'sink_id'"
+    )
+    with pytest.raises(SinkConflictError, match=words):
         decide(OLD, record(4, *parts), {A: COMMITTED, B: GONE}, now_ms=0)
 
 
