@@ -279,7 +279,7 @@ def test_a_drain_that_another_query_answered_moves_no_query_back(
 
 
 def test_an_offset_that_is_written_by_halves_is_none(tmp_path: Path) -> None:
-    from pravega_lab.connector.spark.savepoint.checkpoint import Checkpoint
+    from pravega_lab.connector.spark.checkpoint import Checkpoint
 
     checkpoint = Checkpoint(tmp_path)
     assert (checkpoint.planned, checkpoint.committed, checkpoint.offsets()) == (-1, -1, [])

@@ -57,7 +57,7 @@ class PravegaOptions:
     Sizes are in bytes, times in milliseconds. ``streams_key`` is the option that named the streams,
     ``in_catalog`` whether they are those of a table of the catalog ``pravega``, ``table_segments`` the ids of
     the first segments of its stream if the store describes it, and ``stored`` whether they are those of a
-    table of Spark's session catalog.
+    table of Spark's session catalog. ``checkpoint`` is the ``checkpointLocation`` of a streaming query.
     """
 
     scope: str
@@ -111,6 +111,7 @@ class PravegaOptions:
     table_segments: tuple[int, ...] = ()
     columns: str | None = None
     stored: bool = False
+    checkpoint: str = ""
 
     @property
     def cluster(self) -> Cluster:

@@ -87,6 +87,7 @@ def parse_options(
         streams_key=names.get("streams", "stream"),
         in_catalog=segments is not None,
         table_segments=tuple(map(int, segments.split(","))) if segments else (),
+        checkpoint=options.get("checkpointlocation", ""),
     )
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from pravega_lab.connector.spark.savepoint.checkpoint import Checkpoint, local_path
+from pravega_lab.connector.spark.checkpoint import Checkpoint, local_path
 from pravega_lab.connector.spark.savepoint.stoppable import Stoppable, stoppable
 from pravega_lab.connector.spark.source.hold import Hold, holding
 from pravega_lab.connector.spark.source.offsets import Cuts, decode

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any, Protocol
 
-from pravega_lab.connector.spark.savepoint.checkpoint import Checkpoint, local_path
+from pravega_lab.connector.spark.checkpoint import Checkpoint, local_path
 from pravega_lab.connector.spark.session.connect import is_connect
 from pravega_lab.connector.spark.session.driver import Driver
 from pravega_lab.connector.spark.source.hold import HOLD_FOLDER_VARIABLE

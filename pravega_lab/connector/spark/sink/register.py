@@ -16,7 +16,8 @@ this batch, not done (a replay)         * none gone: commit what is recorded, ab
                                           only, if all counts and digests agree with the record; else fail
 this batch, done                        * abort the newcomers
                                         * of a batch job with other rows than its record: fail
-a later batch                           fail: the query runs from an older copy of its checkpoint
+this batch, up to other offsets         fail: the query runs from an older copy of its checkpoint
+a later batch                           fail for the same reason
 ======================================  ====================================================================
 
 The *newcomers* are the transactions that the tasks have just written. *Gone* means aborted or unknown. Facts:
@@ -72,7 +73,8 @@ class Record:
     """The last decided batch of a sink.
 
     ``query`` distinguishes a replay from a batch of another query, for example of a fork or of a new
-    checkpoint. ``first_segments`` has the ids of the segments of epoch 0 for a batch job: they distinguish
+    checkpoint. ``offsets`` is a digest of the offsets at which the batch ends, and empty if they are unknown.
+    ``first_segments`` has the ids of the segments of epoch 0 for a batch job: they distinguish
     the stream from a later one of the same name. A streaming query leaves it empty.
     """
 
@@ -83,6 +85,7 @@ class Record:
     done: bool
     recorded_ms: int
     first_segments: tuple[int, ...] = ()
+    offsets: str = ""
 
     @property
     def transactions(self) -> tuple[UUID, ...]:
@@ -176,7 +179,7 @@ def decide(record: Record | None, wanted: Record, fates: Mapping[UUID, Fate] | N
     _check_owner(record, wanted)
     if _is_of_earlier_stream(record, wanted):
         return _first(wanted)
-    if record.batch > wanted.batch:
+    if record.batch > wanted.batch or _ends_elsewhere(record, wanted):
         raise _older_checkpoint(record, wanted)
     if record.batch == wanted.batch and record.done:
         if wanted.query == BATCH_JOB:
@@ -267,13 +270,20 @@ def _check_owner(record: Record, wanted: Record) -> None:
             )
 
 
+def _ends_elsewhere(record: Record, wanted: Record) -> bool:
+    """Return whether the same batch ends at other offsets than those of the record, as far as is known."""
+    are_known = bool(record.offsets and wanted.offsets)
+    return record.batch == wanted.batch and are_known and record.offsets != wanted.offsets
+
+
 def _older_checkpoint(record: Record, wanted: Record) -> PravegaError:
     """Return the error about a batch whose rows may be those of later batches, or in no batch so far."""
+    where = " up to other offsets" if record.batch == wanted.batch else ""
     return SinkConflictError(
         f"the query asks for batch {wanted.batch}, and batch {record.batch} of the same query is already in "
-        f"{record.stream}. The query runs from an older copy of its checkpoint, or a second time. None of "
-        "its rows is written. Continue with the newest checkpoint. Or set option 'sink_id' to an id that was "
-        "not used before: the query then writes all rows since the copy again"
+        f"{record.stream}{where}. The query runs from an older copy of its checkpoint, or a second time. "
+        "None of its rows is written. Continue with the newest checkpoint. Or set option 'sink_id' to an id "
+        "that was not used before: the query then writes all rows since the copy again"
     )
 
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
 from pravega_lab.connector.rows.registry.registry_rows import forget_encoders
+from pravega_lab.connector.spark.checkpoint import Checkpoint, local_path
 from pravega_lab.connector.spark.connections import client_of, stream_of
 from pravega_lab.connector.spark.options import Cluster, PravegaOptions
 from pravega_lab.connector.spark.sink.commit_steps import (
@@ -225,7 +226,17 @@ class PravegaStreamWriter(_Sink, DataSourceStreamArrowWriter):
         if self._options.exactly_once and written:
             query = written[0].query
             register = self._register(self._options.sink_id or query)
-            self._settlement(register).settle(self._record(query, batchId, written))
+            record = replace(self._record(query, batchId, written), offsets=self._offsets(batchId))
+            self._settlement(register).settle(record)
+
+    def _offsets(self, batch: int) -> str:
+        """Return a digest of the offsets at which a batch ends, "" if this process cannot read them."""
+        if not self._options.checkpoint:  # a setting of the session names it
+            return ""
+        try:
+            return Checkpoint(local_path(self._options.checkpoint, "the offsets are read")).digest(batch)
+        except BadInputError:  # it is in another file system
+            return ""
 
     def abort(self, messages: list[TaskWritten | None], batchId: int) -> None:
         """Abort the transactions that are not recorded.

@@ -157,6 +157,17 @@ def test_a_sink_id_belongs_to_one_query_and_one_stream(fields: dict[str, str]) -
         decide(OLD, replace(NEW, **fields), None, now_ms=0)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("done", [True, False])
+def test_a_batch_up_to_other_offsets_is_none_that_is_repeated(done: bool) -> None:
+    """An older copy of the checkpoint planned it, with rows that no later batch has."""
+    known = replace(OLD, offsets="5", done=done)
+    with pytest.raises(SinkConflictError, match=r"batch 4, and batch 4 .*up to other offsets.*'sink_id'"):
+        decide(known, replace(NEW, offsets="6"), None, now_ms=0)
+    for one, other in ((known, NEW), (known, replace(NEW, offsets="5")), (OLD, replace(NEW, offsets="6"))):
+        step = decide(replace(one, done=True), other, None, now_ms=0)
+        assert step == Finished(NEW.transactions)
+
+
 JOB = record(0, rows(A, 2, 5), rows(B, 1, 2**64 - 2), done=True, query=BATCH_JOB, first_segments=(0, 1))
 
 

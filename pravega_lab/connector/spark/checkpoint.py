@@ -6,6 +6,7 @@ and ``commits/N`` when the batch is committed. Source: spark.md 4, 10.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -69,6 +70,17 @@ class Checkpoint:
             return [json.loads(line) for line in found]
         except (OSError, ValueError):  # there is none yet, or Spark is writing it
             return []
+
+    def digest(self, batch: int) -> str:
+        """Return a digest of the offsets at which a batch ends; "" if the batch is not planned here.
+
+        A batch that is repeated has the same one, because Spark reads these offsets again.
+        """
+        try:
+            lines = (self.path / "offsets" / str(batch)).read_text().splitlines()
+        except OSError:
+            return ""
+        return hashlib.sha256("\n".join(lines[_FIRST_OFFSET_LINE:]).encode()).hexdigest()[:16]
 
     def copy(self, target: Path, query_id: str) -> None:
         """Copy the checkpoint into an empty folder, under another query id.
