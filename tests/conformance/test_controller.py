@@ -62,6 +62,27 @@ def made(controller: ControllerStub, scope: str) -> None:
     assert controller.call("createStream", stream(scope)).status == pb.CreateStreamStatus.SUCCESS
 
 
+def test_no_segments_are_between_a_cut_and_an_earlier_one(controller: ControllerStub, scope: str) -> None:
+    """An offset of -1 is less than every other one of its segment, also where it means its end."""
+    made(controller, scope)
+    left, right = controller.split(scope, "a", 0)
+
+    def between(start: dict[int, int], end: dict[int, int]) -> Any:
+        request = pb.StreamCutRange(streamInfo=stream_info(scope, "a"), to=end)
+        getattr(request, "from").update(start)
+        found = answer(controller, "getSegmentsBetween", request)
+        return found if found == REFUSED else sorted(s.segmentId for s in found.segments)
+
+    assert between({0: 5}, {0: 5}) == [0]
+    assert between({0: 5}, {0: 4}) == REFUSED
+    assert between({0: 5}, {0: -1}) == REFUSED
+    assert between({0: 0}, {0: -1}) == REFUSED
+    assert between({0: -1}, {0: -1}) == [0]
+    assert between({left: 1, right: 1}, {0: -1}) == REFUSED
+    assert between({0: 5}, {left: 1, right: -1}) == [0, left, right]
+    assert between({left: 1, right: 1}, {left: -1, right: 1}) == REFUSED
+
+
 @pytest.mark.parametrize("method", ["createStream", "updateStream"])
 def test_a_stream_has_fewer_than_128_tags_of_fewer_than_256_characters(
     controller: ControllerStub, scope: str, method: str

@@ -59,7 +59,8 @@ def between(epochs: Epochs, start: Cut, end: Cut) -> list[int]:
     merge.
 
     Raises:
-        BadInputError: Both cuts are empty, or ``end`` is before ``start``.
+        BadInputError: Both cuts are empty, or ``end`` is before ``start``. As upstream, -1 is less than the
+            other offsets of a segment here.
         SegmentNotFoundError: A cut names a segment that the stream never had.
     """
     if not start and not end:
@@ -71,6 +72,11 @@ def between(epochs: Epochs, start: Cut, end: Cut) -> list[int]:
     last = dict(end) or _tail(epochs.active.segments)
     if start and end and not is_not_before(epochs, last, first):
         raise BadInputError(f"the end {last} lies before the start {first}")
+    for segment_id in start:
+        if end.get(segment_id, 0) < 0 <= start[segment_id]:
+            raise BadInputError(
+                f"the end {last} lists segment {segment_id} at -1, which is less than in the start {first}"
+            )
     return list(_between(epochs, first, last))
 
 

@@ -23,7 +23,8 @@ from pravega_lab.client.reader_group.errors import (
 from pravega_lab.client.reader_group.event_reader import AsyncReader, open_reader
 from pravega_lab.client.reader_group.explain import Explanation, explain_state
 from pravega_lab.client.reader_group.values import Checkpoint, GroupMetrics, Position, stream_of
-from pravega_lab.client.reading.cuts import settled
+from pravega_lab.client.reading.cuts import bounds_between, segments_between, settled
+from pravega_lab.client.reading.lineage import without_placeholders
 from pravega_lab.errors import (
     AlreadyExistsError,
     BadInputError,
@@ -36,7 +37,7 @@ from pravega_lab.portable.waiting import gather
 from pravega_lab.protocol.metadata import reader_group as rg
 from pravega_lab.protocol.metadata.reader_group import ReaderGroupConfig, RetentionType, Update
 from pravega_lab.protocol.names import parse_segment_name, split_scoped_name
-from pravega_lab.protocol.stream_cut import SEGMENT_READ, StreamCut
+from pravega_lab.protocol.stream_cut import SEGMENT_READ, UNBOUNDED, StreamCut
 
 POLL_S_MIN = 0.02
 POLL_S_MAX = 0.5
@@ -161,12 +162,15 @@ class AsyncReaderGroup(ClosedByAsyncWith):
 
     async def _unread_of(self, state: GroupState, cut: StreamCut) -> int:
         context = self._access.stream(cut.scoped_stream)
-        end = state.config.ending_stream_cuts.get(cut.scoped_stream)
-        ends = end.positions if end is not None else {}
-        between = await self._access.controller.segments_between(context.name, cut.positions, ends)
-        unread = 0
+        begins = without_placeholders(cut.positions, await context.ranges(list(cut.positions)))
+        end = state.config.ending_stream_cuts.get(cut.scoped_stream, UNBOUNDED)
+        if end.is_unbounded:
+            between = await segments_between(context, cut, None)
+        else:
+            end, between = await bounds_between(context, cut, begins, end)
+        ends, unread = end.positions, 0
         for segment in between:
-            begin = cut.positions.get(segment, 0)
+            begin = begins.get(segment, 0)
             if begin == SEGMENT_READ:
                 continue
             try:

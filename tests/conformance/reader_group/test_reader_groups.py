@@ -165,6 +165,24 @@ def test_a_group_between_two_forms_of_one_place_reads_nothing(client: Client, sc
             group_between(100 + number, start, end)
 
 
+def test_what_is_unread_up_to_an_end(client: Client, scope: str) -> None:
+    stream = new_stream(client, f"{scope}/ends", 1)
+    stream.write(["a", "b"], ["0", "1"])
+    low, high = (segment.segment_id for segment in stream.split(0))
+    stream.write(["c", "d"], ["1", "0"])  # into the lower and into the upper half
+    merge_all(stream)
+    unread = {(0, -1): 18, (9, -1): 9, (9, 18): 9, (18, -1): 0}
+    for number, ((start, end), n_bytes) in enumerate(unread.items()):
+        cuts = [StreamCut(stream.scoped_name, {0: offset}) for offset in (start, end)]
+        group = reader_group(client, f"{scope}/ends{number}")
+        group.create(reading([stream.scoped_name], start=cuts[:1], end=cuts[1:]))
+        assert group.unread_bytes() == n_bytes
+    middle = StreamCut(stream.scoped_name, {low: -1, high: 0})
+    group = reader_group(client, f"{scope}/middle")
+    group.create(reading([stream.scoped_name], end=[middle]))
+    assert group.unread_bytes() == 27
+
+
 def test_a_reader_id_is_taken_once(client: Client, stream: Stream) -> None:
     group = new_group(client, stream)
     with group.create_reader("r1"):
