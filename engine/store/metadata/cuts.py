@@ -1,14 +1,14 @@
 """Stream cuts on the server: which are valid, which is later, and which segments are before or between
 cuts.
 
-A cut maps segment ids to offsets. The offset -1 means "read to the end". Where the cut also lists an
-overlapping segment that is not read to its end, -1 means "not begun" (pravega.md A9). Comparing offsets with
-lengths is left to the storage.
+A cut maps segment ids to offsets. The offset -1 means "read to the end". Where the cut also lists an older
+overlapping segment that is not read to its end, -1 means "not begun" (pravega.md A9). That segment may be one
+that has not begun itself. Comparing offsets with lengths is left to the storage.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
@@ -18,6 +18,7 @@ from pravega_lab.protocol.names import SegmentRange
 from .epochs import Epochs, Ranges, overlapping
 
 Cut = Mapping[int, int]
+_END = 2**63
 
 
 def is_valid(epochs: Epochs, cut: Cut) -> bool:
@@ -33,14 +34,11 @@ def is_valid(epochs: Epochs, cut: Cut) -> bool:
 
 def is_not_before(epochs: Epochs, later: Cut, earlier: Cut) -> bool:
     """Return whether ``later`` is at or after ``earlier`` for every key. Both are cuts of this stream."""
-    index = _Overlaps(epochs, earlier)
-    for segment_id, offset in later.items():
-        for other in index.over(epochs.segment(segment_id)):
-            behind = other.segment_id > segment_id or (
-                other.segment_id == segment_id and not _reaches(offset, earlier[segment_id])
-            )
-            if behind and not is_unread(epochs, earlier, other.segment_id):
-                return False
+    places, others = _Places(epochs, later), _Places(epochs, earlier)
+    for place in places.all():
+        here = place.segment_id, places.at[place.segment_id]
+        if any((other.segment_id, others.at[other.segment_id]) > here for other in others.over(place)):
+            return False
     return True
 
 
@@ -91,19 +89,30 @@ def before(epochs: Epochs, cut: Cut, candidates: Iterable[int]) -> list[int]:
 
 def is_unread(epochs: Epochs, cut: Cut, segment_id: int) -> bool:
     """Return whether ``cut`` lists the segment as not begun. Nothing of it may then be truncated."""
-    segment = epochs.segment(segment_id)
-    if cut[segment_id] >= 0 or segment is None:
-        return False
-    begun, _ = _split(epochs, cut)
-    return bool(overlapping(begun, segment.low, segment.high))
+    return cut[segment_id] < 0 and segment_id in unread(epochs, cut)
+
+
+def unread(epochs: Epochs, cut: Cut) -> list[int]:
+    """Return the segments that ``cut`` lists as not begun, ascending."""
+    return [r.segment_id for r in _unread(*_split(epochs, cut))]
+
+
+def _unread(begun: Sequence[SegmentRange], rest: Iterable[SegmentRange]) -> list[SegmentRange]:
+    """Return those entries of ``rest`` that wait for older entries, ascending."""
+    found: list[SegmentRange] = []
+    for r in sorted(rest, key=lambda r: r.segment_id):
+        if overlapping(begun, r.low, r.high) or any(older.overlaps(r) for older in found):
+            found.append(r)
+    return found
 
 
 def _between(epochs: Epochs, first: Cut, last: Cut) -> Iterator[int]:
-    starts, ends = _Overlaps(epochs, first), _Overlaps(epochs, last)
+    starts, ends = _Places(epochs, first), _Places(epochs, last)
     for segment_id in _candidates(epochs, first, last):
         segment = epochs.segment(segment_id)
         listed = first.get(segment_id, -1) >= 0
-        if (listed or starts.all_older(segment, segment_id)) and ends.none_older(segment, segment_id):
+        is_after = listed or all(r.segment_id <= segment_id for r in starts.over(segment))
+        if is_after and all(r.segment_id >= segment_id for r in ends.over(segment)):
             yield segment_id
 
 
@@ -136,19 +145,51 @@ class _Overlaps:
         yield from overlapping(self._rest, segment.low, segment.high)
         yield from (r for r in self._loose if r.overlaps(segment))
 
-    def all_older(self, segment: SegmentRange | None, segment_id: int) -> bool:
-        return all(r.segment_id <= segment_id for r in self.over(segment))
-
-    def none_older(self, segment: SegmentRange | None, segment_id: int) -> bool:
-        return all(r.segment_id >= segment_id for r in self.over(segment))
-
     def all_newer(self, segment: SegmentRange | None, segment_id: int) -> bool:
         found = list(self.over(segment))
         return bool(found) and all(r.segment_id > segment_id for r in found)
 
 
-def _reaches(later: int, earlier: int) -> bool:
-    return later < 0 or 0 <= earlier <= later
+class _Places:
+    """Where a cut is: ranges of keys with the segment that is to be read there next, or was read there last.
+
+    An entry that has begun counts for all its keys, and one that has not where no older one is read. ``at``
+    has the offsets: 0 before the beginning, `_END` after the end.
+    """
+
+    def __init__(self, epochs: Epochs, cut: Cut) -> None:
+        begun, rest = _split(epochs, cut)
+        waiting = _unread(begun, rest)
+        self.at = {i: _END if offset < 0 else offset for i, offset in cut.items()}
+        self.at |= dict.fromkeys((r.segment_id for r in waiting), 0)
+        self._disjoint, self._loose = begun, list[SegmentRange]()
+        if any(a.high > b.low for a, b in pairwise(begun)):  # no valid cut
+            self._disjoint, self._loose = [], [*begun, *(r for r in rest if r not in waiting)]
+            return
+        for r in sorted(rest, key=lambda r: (self.at[r.segment_id], r.segment_id)):
+            for low, high in self._gaps(r):
+                insort(self._disjoint, SegmentRange(r.segment_id, low, high), key=lambda r: r.low)
+
+    def _gaps(self, segment: SegmentRange) -> Iterator[tuple[float, float]]:
+        """Return the parts of a segment over which there is nothing yet."""
+        reached = segment.low
+        for r in list(overlapping(self._disjoint, segment.low, segment.high)):
+            if r.low > reached:
+                yield reached, r.low
+            reached = r.high
+        if reached < segment.high:
+            yield reached, segment.high
+
+    def all(self) -> Iterator[SegmentRange]:
+        """Return all places."""
+        yield from self._disjoint
+        yield from self._loose
+
+    def over(self, segment: SegmentRange | None) -> Iterator[SegmentRange]:
+        """Return the places that share keys with a segment."""
+        if segment is not None:
+            yield from overlapping(self._disjoint, segment.low, segment.high)
+            yield from (r for r in self._loose if r.overlaps(segment))
 
 
 def _tail(segments: Ranges) -> dict[int, int]:

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from pravega_lab.protocol.names import SegmentRange
 
-from ..metadata.cuts import Cut, is_unread, is_valid
+from ..metadata.cuts import Cut, is_valid, unread
 from ..metadata.epochs import Epochs
 
 END = 2**63  # after every offset: read to the end
@@ -34,11 +34,11 @@ Place = tuple[SegmentRange, bool, int]
 
 
 def _places(epochs: Epochs, cut: Cut) -> list[Place]:
-    found = []
+    found, waiting = [], set(unread(epochs, cut))
     for segment_id, offset in cut.items():
         segment = epochs.segment(segment_id)
         assert segment is not None, "the cut is valid"
-        place = offset if offset >= 0 else UNREAD if is_unread(epochs, cut, segment_id) else END
+        place = offset if offset >= 0 else UNREAD if segment_id in waiting else END
         found.append((segment, offset >= 0, place))
     return found
 
@@ -56,8 +56,7 @@ def _offset_of(epochs: Epochs, segment_id: int, lowest: dict[int, int]) -> int:
     assert segment is not None
     for other_id, other in lowest.items():
         older = epochs.segment(other_id)
-        is_read = 0 <= other < END
-        if other_id < segment_id and is_read and older is not None and older.overlaps(segment):
+        if other_id < segment_id and other < END and older is not None and older.overlaps(segment):
             return -1
     if offset == END:
         return -1

@@ -18,13 +18,14 @@ from pravega_lab.engine.store.metadata.epochs import (
     rolling_epochs,
     scaled_epoch,
 )
+from pravega_lab.engine.store.retention.lower_bound import lower_bound
 from pravega_lab.engine.store.streams.scaling import (
     ScalePreconditionError,
     check_scale,
 )
 from pravega_lab.errors import BadInputError, ScaleRefusedError, SegmentNotFoundError
 from pravega_lab.protocol.hashing import equal_parts, initial_ranges, joined
-from pravega_lab.protocol.names import segment_id
+from pravega_lab.protocol.names import SegmentRange, segment_id
 
 
 def history(n: int) -> Epochs:
@@ -288,3 +289,51 @@ def test_overlaps_of_a_range() -> None:
     segments = history(10).active.segments
     assert [s.segment_id for s in overlapping(segments, 0.25, 0.45)] == [2, 3, 4]
     assert [s.segment_id for s in overlapping(segments, segments[3].low, segments[3].high)] == [3]
+
+
+class Progress:
+    """What a reader has read, and the cut that says so: for each key, the first segment that is not read."""
+
+    def __init__(self, epochs: Epochs, chance: random.Random, steps: int) -> None:
+        self._epochs, self._chance = epochs, chance
+        self.at = dict.fromkeys(epochs.ids, 0)
+        self.read: dict[int, None] = {}
+        self.go_on(steps)
+
+    def go_on(self, steps: int) -> None:
+        for _ in range(steps):
+            segment = self._chance.choice([s for s in self._epochs.ids if self._may_read(s)])
+            self.at[segment] += self._chance.randint(0, 3)
+            if self._chance.random() < 0.7 and not self._epochs.is_active(segment):
+                self.read[segment] = None
+
+    def _may_read(self, segment: int) -> bool:
+        return segment not in self.read and all(p in self.read for p in self._epochs.predecessors(segment))
+
+    def cut(self) -> dict[int, int]:
+        known = [s for i in self._epochs.ids if (s := self._epochs.segment(i)) is not None]
+        edges = sorted({edge for s in known for edge in (s.low, s.high)})
+        cells = [SegmentRange(-1, low, high) for low, high in itertools.pairwise(edges)]
+        unread = [s for s in known if s.segment_id not in self.read]
+        listed = sorted({next(s.segment_id for s in unread if s.overlaps(cell)) for cell in cells})
+        return {i: self.at[i] if self._may_read(i) else -1 for i in listed}
+
+
+@settings(max_examples=300)
+@given(seed=st.integers(0, 2**32), steps=st.integers(0, 8))
+def test_the_cut_of_any_reader_says_what_it_has_not_read(seed: int, steps: int) -> None:
+    """Segments of several epochs may be in it, and some that wait for one that has not begun either."""
+    epochs, chance = random_history(seed, steps), random.Random(seed)
+    reader, other = Progress(epochs, chance, chance.randint(0, 15)), Progress(epochs, chance, 15)
+    cut, read = reader.cut(), dict(reader.read)
+    assert cuts.is_valid(epochs, cut)
+    assert cuts.before(epochs, cut, epochs.ids) == sorted(read)
+    assert cuts.between(epochs, cut, {}) == [i for i in epochs.ids if i not in read]
+    assert all(cuts.is_unread(epochs, cut, i) for i in cut if cut[i] < 0)
+    bound = lower_bound(epochs, [cut, other.cut()])
+    assert bound is not None
+    assert cuts.before(epochs, bound, epochs.ids) == sorted(read.keys() & other.read.keys())
+    assert all(cuts.is_not_before(epochs, later, bound) for later in (cut, other.cut()))
+    reader.go_on(5)
+    assert cuts.is_not_before(epochs, reader.cut(), cut)
+    assert cuts.is_not_before(epochs, cut, reader.cut()) == (reader.cut() == cut)

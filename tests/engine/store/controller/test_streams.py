@@ -216,6 +216,20 @@ def test_truncation_in_the_middle_of_a_merge_keeps_the_unread_successor(driven: 
     assert driven.text(name(merged)) == b"merged"
 
 
+def test_truncation_keeps_a_successor_that_waits_for_one_that_has_not_begun(driven: Driven) -> None:
+    """Segment 0 is not read. Segment 3 waits for it, and segment 6 for segment 3."""
+    driven.make("a", pb.ScalingPolicy(scaleType=EVENTS, targetRate=1_000, scaleFactor=2, minNumSegments=2))
+    driven.scale("a", [0, 1], [(0.0, 0.25), (0.25, 0.75), (0.75, 1.0)])
+    waiting, read = segment_id(1, 3), segment_id(1, 4)
+    driven.scale("a", [waiting, read], [(0.25, 0.5), (0.5, 0.8), (0.8, 1.0)])
+    behind, begun = segment_id(2, 6), segment_id(2, 7)
+    driven.append(name(behind), b"unread")
+    driven.scale("a", [behind, begun], [(0.5, 1.0)])
+    assert truncate(driven, {0: 0, waiting: -1, behind: -1, begun: 0}) == pb.UpdateStreamStatus.SUCCESS
+    assert not driven.storage.exists(name(read))
+    assert driven.text(name(behind)) == b"unread"
+
+
 def test_a_truncation_at_the_end_of_an_open_segment_is_refused(driven: Driven) -> None:
     driven.make("a", 2)
     driven.append(name(0), b"0123456789")
