@@ -51,6 +51,8 @@ from pravega_lab.errors import (
     StreamSealedError,
 )
 from pravega_lab.protocol.controller import controller_pb2 as pb
+from pravega_lab.protocol.hashing import key_position
+from pravega_lab.protocol.names import SegmentRange
 from pravega_lab.protocol.stream_cut import StreamCut
 from pravega_lab.testing.simulated import SimulatedPravega
 from tests.client.helpers import RedirectedLink
@@ -294,6 +296,47 @@ def test_an_async_client_can_be_closed_after_the_end_of_its_event_loop(
         time.sleep(0.05)
     assert now <= before
     assert not caplog.records  # no task was destroyed, and no error never retrieved
+
+
+def test_what_waits_behind_a_segment_that_has_not_begun_is_kept_and_read(
+    store: str, scope_name: Callable[[], str]
+) -> None:
+    """Segment 0 is not read. One of epoch 1 waits for it, and one of epoch 2 for that one."""
+    with connect(store) as client:
+        policy = ScalingPolicy.by_event_rate(1_000_000_000, 2, 2)
+        stream = client.create_stream(f"{scope_name()}/s", scaling=policy)
+
+        def write_to(segment: SegmentRange) -> None:
+            stream.write(str(segment), next(k for k in map(str, range(99)) if segment.owns(key_position(k))))
+
+        first, read = stream.segments()
+        write_to(first)
+        ids = first.segment_id, read.segment_id
+        _, middle, high = stream.scale(ids, [(0.0, 0.25), (0.25, 0.75), (0.75, 1.0)])
+        ids = middle.segment_id, high.segment_id
+        _, behind, begun = stream.scale(ids, [(0.25, 0.5), (0.5, 0.8), (0.8, 1.0)])
+        write_to(behind)
+        write_to(begun)
+        last = stream.merge([behind.segment_id, begun.segment_id])
+        write_to(last)
+        expected = sorted(map(str, (first, behind, begun, last)))
+
+        def read_from(start: StreamCut) -> list[str]:
+            with stream.read(start) as batches:
+                return sorted(event.decode() for event in batches.events())
+
+        cut = StreamCut(
+            stream.scoped_name,
+            {first.segment_id: 0, read.segment_id: -1, high.segment_id: -1, begun.segment_id: 0},
+        )
+        assert read_from(cut) == expected
+        stream.truncate(cut)
+        assert read_from(stream.head()) == expected
+        group = client.create_reader_group(
+            f"{stream.scope}/g", reading([stream.scoped_name], end=[stream.tail()])
+        )
+        with group.create_reader("r1", checkpoint_at_segment_end=True) as reader:
+            assert sorted(read.event.decode() for read in reader) == expected
 
 
 def test_scaling(new_stream: NewStream) -> None:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from pravega_lab.client.context import StreamContext
-from pravega_lab.client.reading.lineage import is_covered, newer_than, without_placeholders
+from pravega_lab.client.reading.lineage import is_covered, newer_than, not_begun, without_placeholders
 from pravega_lab.client.values import Edge, SegmentInfo
 from pravega_lab.errors import BadInputError, RefusedError, SegmentNotFoundError
 from pravega_lab.portable.waiting import gather
@@ -329,18 +328,11 @@ async def settled_end(context: StreamContext, end: StreamCut) -> StreamCut:
 
 
 async def _not_begun(context: StreamContext, positions: Mapping[int, int], offset: int) -> list[int]:
-    """Return the segments at ``offset`` that share keys with an older segment that is not read."""
+    """Return the segments at ``offset``, -1 or 0, that wait for one that is not read; see `not_begun`."""
     if offset not in positions.values():
         return []
-    listed = sorted(await context.ranges(list(positions)), key=lambda s: s.low)
-    if all(one.high <= other.low for one, other in pairwise(listed)):  # as in most cuts, of many segments too
-        return []
-    unread = [s for s in listed if positions[s.segment_id] >= 0]
-    return [
-        s.segment_id
-        for s in listed
-        if positions[s.segment_id] == offset and any(s.follows(o) for o in unread)
-    ]
+    waiting = not_begun(positions, await context.ranges(list(positions)))
+    return [segment for segment in waiting if positions[segment] == offset]
 
 
 def _is_unbounded(bound: Bound) -> bool:

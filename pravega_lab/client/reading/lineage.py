@@ -218,13 +218,28 @@ def without_placeholders(positions: Mapping[int, int], ranges: Iterable[SegmentR
     so it is left out.
     """
     segments = list(ranges)
-    unread = [s for s in segments if positions[s.segment_id] >= 0]
+    waiting = {s for s in not_begun(positions, segments) if positions[s] < 0}
+    return {s.segment_id: positions[s.segment_id] for s in segments if s.segment_id not in waiting}
 
-    return {
-        s.segment_id: positions[s.segment_id]
-        for s in segments
-        if positions[s.segment_id] >= 0 or not any(s.follows(o) for o in unread)
-    }
+
+def not_begun(positions: Mapping[int, int], ranges: Iterable[SegmentRange]) -> list[int]:
+    """Return the segments of a cut, at -1 or 0, that share keys with an older one that is not read.
+
+    That one may be such a segment itself.
+    """
+    segments = sorted(ranges, key=lambda s: s.low)
+    if all(one.high <= other.low for one, other in itertools.pairwise(segments)):  # as in most cuts
+        return []
+    unread: list[SegmentRange] = []
+    waiting: list[int] = []
+    for segment in sorted(segments, key=lambda s: s.segment_id):
+        at = positions[segment.segment_id]
+        waits = at <= 0 and any(segment.follows(older) for older in unread)
+        if waits:
+            waiting.append(segment.segment_id)
+        if waits or at >= 0:
+            unread.append(segment)
+    return waiting
 
 
 def newer_than(segment: SegmentRange, listed: Iterable[SegmentRange]) -> list[SegmentRange]:
