@@ -138,6 +138,24 @@ def test_a_help_that_has_no_room_says_so(words: str, name: str, unbuffered: str)
     assert ended.returncode == 1
 
 
+@pytest.mark.parametrize("module", ["pravega_lab.cli", "argparse", "pravega_lab.terminal.doctor"])
+def test_an_interrupt_during_the_imports_ends_a_command_without_a_traceback(module: str) -> None:
+    interrupted = (
+        "import signal, sys\n"
+        "class Finder:\n"
+        "    @staticmethod\n"
+        "    def find_spec(name, *_):\n"
+        f"        if name == {module!r}: signal.raise_signal(signal.SIGINT)\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # programs in the background ignore it
+        "sys.meta_path.insert(0, Finder)\n"
+        "sys.argv = ['pravega-lab', 'doctor']\n"
+        "from pravega_lab.__main__ import main\n"
+        "sys.exit(main())\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", interrupted], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
+
+
 def with_closed_streams(streams: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     """Run Python with ``arguments``, and with standard streams closed as a shell does it."""
     command = ["sh", "-c", f'exec "$@" {streams}', "sh", sys.executable, *arguments]
