@@ -7,7 +7,7 @@ failing step is vermilion, and the lines of code in which it failed may be besid
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pravega_lab.errors import BadInputError
 
@@ -46,6 +46,7 @@ def sequence_picture(
     code: Sequence[str] = (),
     wrong: str = "",
     outcome: str = "",
+    label_max: int | None = None,
 ) -> Drawing:
     """Draw the steps of a run in lanes.
 
@@ -55,6 +56,7 @@ def sequence_picture(
         code: Lines beside the failing step (or, if none fails, beside the last).
         wrong: Part of the line of code to mark.
         outcome: A sentence under the title.
+        label_max: Letters of a step that are drawn. The words of the drawing have all.
 
     Raises:
         BadInputError: There is no step, or a step is in a lane that is not among the lanes.
@@ -74,6 +76,8 @@ def sequence_picture(
         picture.text(x, HEAD - 18, lane, size=12, anchor="middle", fill=TEXT, extra='font-weight="600"')
         picture.line(x, HEAD - 12, x, height - FOOT, LINE, 'stroke-width="2"')
     for row, step in enumerate(drawn):
+        if label_max is not None and len(step.what) > label_max:
+            step = replace(step, what=f"{step.what[: label_max - 1]}…")
         _draw(picture, places, HEAD + ROW * (row + 0.5), step, row + 1, when(step), width)
     if code:
         row = next((n for n, step in enumerate(drawn) if step.fails), len(drawn) - 1)

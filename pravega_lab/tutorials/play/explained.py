@@ -34,6 +34,7 @@ GRID = 6  # intervals into which the time up to the failure is divided at first
 CLOSE_S, CLOSEST_S = 0.01, 0.002  # moments that are this close are not told apart; in a short run, closer
 CLOSE_OF_RUN = 50
 LIKELY = 0.75
+LABEL_MAX = 44  # letters of a step in the picture
 FORK_FROM = 101  # the page offers forks 1 to 9, and futures are none of them
 
 Search = Generator[RunSpec, Played, None]
@@ -235,7 +236,9 @@ class Explaining:
         if not steps:
             return []
         lanes = list(dict.fromkeys(lane for step in steps for lane in (step.lane, step.by) if lane))
-        return [sequence_picture("The smallest run", lanes, steps, outcome=played.verdict)]
+        return [
+            sequence_picture("The smallest run", lanes, steps, outcome=played.verdict, label_max=LABEL_MAX)
+        ]
 
     def _curve_drawn(self) -> list[Drawing]:
         curve = self.curve

@@ -14,7 +14,6 @@ from pravega_lab.widgets.drawings.sequence_picture import STEPS_MAX, SequenceSte
 
 ACTS, STREAM, GROUP, JOB, LEDGER = "acts", "stream", "group", "job", "ledger"
 EARLIER = 10  # steps at the beginning that a shortened story keeps
-WORDS_MAX = 44
 
 
 def steps_of(played: Played) -> list[SequenceStep]:
@@ -28,7 +27,7 @@ def steps_of(played: Played) -> list[SequenceStep]:
                 known.add((lane, what))
                 fails = lane == LEDGER
                 time_us = 1000 * (observation.time_ms - played.zero_ms)
-                steps.append(SequenceStep(time_us, lane, _short(what), fails=fails))
+                steps.append(SequenceStep(time_us, lane, what, fails=fails))
         if isinstance(observation, LedgerOffended):
             break
     return _shortened(steps)
@@ -69,10 +68,6 @@ def _told(o: Observation) -> Iterator[tuple[str, str]]:
 
 def _listed(segments: Sequence[int]) -> str:
     return ", ".join(map(label_of, segments))
-
-
-def _short(words: str) -> str:
-    return words if len(words) <= WORDS_MAX else f"{words[: WORDS_MAX - 1]}…"
 
 
 def _shortened(steps: list[SequenceStep]) -> list[SequenceStep]:

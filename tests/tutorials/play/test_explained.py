@@ -14,7 +14,7 @@ from pravega_lab.cli import main
 from pravega_lab.observe.journal.journal import Journal
 from pravega_lab.observe.ledger.observations import Acted, LedgerOffended
 from pravega_lab.tutorials.play.catalogue import SCENARIOS
-from pravega_lab.tutorials.play.explained import CLOSE_S, FUTURES, Explaining, failures_of
+from pravega_lab.tutorials.play.explained import CLOSE_S, FUTURES, LABEL_MAX, Explaining, failures_of
 from pravega_lab.tutorials.play.messages import Player
 from pravega_lab.tutorials.play.spec import Act, RunSpec, parse_link
 from pravega_lab.tutorials.play.steps import steps_of
@@ -119,6 +119,19 @@ def test_the_story_is_told_up_to_the_first_offending_event() -> None:
     assert steps[0].time_us == 0
     assert any("steps are left out" in step.what for step in steps)
     assert (steps[-1].what, steps[-1].fails, steps[-1].time_us) == ("event 17: lost", True, 1_000_000)
+
+
+def test_long_words_are_cut_in_the_picture_alone() -> None:
+    act = f"kill-store, and the reason has {'many ' * 20}words"
+    journal = Journal("a run")
+    journal.append(Acted(time_ms=1_000, text=act))
+    explaining = Explaining(RunSpec("finished-task", 1))
+    explaining.played = Played(journals=[journal], zero_ms=1_000)
+    assert act in explaining.as_text()
+    [drawing] = explaining.drawings()
+    assert f"{act[: LABEL_MAX - 1]}…</text>" in drawing.svg
+    assert f"{act}</text>" not in drawing.svg
+    assert act in " ".join(drawing.words)
 
 
 @pytest.mark.slow
