@@ -134,6 +134,7 @@ def test_a_group_that_would_skip_events_is_refused(client: Client, stream: Strea
         reader_group(client, f"{scope}/late").create(reading([name], end=[middle]))
 
 
+@pytest.mark.slow
 def test_a_group_between_two_forms_of_one_place_reads_nothing(client: Client, scope: str) -> None:
     stream = new_stream(client, f"{scope}/forms", 1)
     stream.write(["a", "b"], ["0", "1"])

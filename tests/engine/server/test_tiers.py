@@ -302,6 +302,7 @@ def test_a_full_disk_of_the_store_is_no_failure_of_tier_2(
             life.objects.is_down = True
             await life.submit(CreateSegment("a"))
             monkeypatch.setattr(RealDisk, "create", in_little_room)
+            life.runner.pump.retry_s = 0.01
             for operation in (Append("a", bytes(1000)), Truncate("a", 0)):
                 with suppress(StoreFull):
                     while True:
