@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from pravega_lab.client import Stream
+from pravega_lab.client.reading.lineage import without_placeholders
 from pravega_lab.errors import BadInputError, NotFoundError
 from pravega_lab.protocol.names import SegmentRange, epoch_of, short_name
 from pravega_lab.protocol.stream_cut import SEGMENT_READ, StreamCut
@@ -57,7 +58,8 @@ def plan(stream: Stream, cut: StreamCut) -> Plan:
     Raises:
         BadInputError: The cut is of an earlier stream with this name.
     """
-    _check_is_of(stream, cut)
+    listed = _ranges(stream, cut)
+    cut = StreamCut(cut.scoped_stream, without_placeholders(cut.positions, listed))
     made = Plan(stream, cut, stream.tail())
     last = max(epoch_of(segment) for segment in made.tail.positions)
     first, segments = _first_epoch(stream, cut)
@@ -74,18 +76,23 @@ def plan(stream: Stream, cut: StreamCut) -> Plan:
     return made
 
 
-def _check_is_of(stream: Stream, cut: StreamCut) -> None:
-    """Refuse a cut of an earlier stream with this name: segments of the two never share an id (pravega.md
-    A8).
+def _ranges(stream: Stream, cut: StreamCut) -> list[SegmentRange]:
+    """Return the segments of a cut.
+
+    Refuse a cut of an earlier stream with this name: segments of the two never share an id (pravega.md A8).
     """
+    found: list[SegmentRange] = []
     for epoch in sorted({epoch_of(segment) for segment in cut.positions}):
-        had = {segment.segment_id for segment in stream.epoch_segments(epoch)}
-        strange = [s for s in cut.positions if epoch_of(s) == epoch and s not in had]
+        had = {segment.segment_id: segment for segment in stream.epoch_segments(epoch)}
+        listed = [s for s in cut.positions if epoch_of(s) == epoch]
+        strange = [s for s in listed if s not in had]
         if strange:
             raise BadInputError(
                 f"fork: the {stream.scoped_name} of that moment was deleted, and its events with it: the one "
                 f"that has its name now never had segment {short_name(strange[0])}. Give a later moment"
             )
+        found += [had[s] for s in listed]
+    return found
 
 
 def _first_epoch(stream: Stream, cut: StreamCut) -> tuple[int, list[SegmentRange]]:

@@ -197,7 +197,7 @@ def test_a_cut_in_the_middle_of_a_shifted_scale(lab: Lab, stream: Stream) -> Non
     writer.write(200)
     a, b = stream.segments()
     lengths = stream.tail().positions
-    (c, _) = stream.scale([a.segment_id, b.segment_id], [(0.0, 0.3), (0.3, 1.0)])
+    (c, d) = stream.scale([a.segment_id, b.segment_id], [(0.0, 0.3), (0.3, 1.0)])
     writer.write(200)
     middle = stream.event_end(b.segment_id, 0, lengths[b.segment_id] // 2)
     ahead = stream.event_end(c.segment_id, 0, 60)
@@ -207,6 +207,9 @@ def test_a_cut_in_the_middle_of_a_shifted_scale(lab: Lab, stream: Stream) -> Non
     assert a.segment_id not in pieces
     assert pieces[b.segment_id] == (middle, lengths[b.segment_id])
     assert pieces[c.segment_id][0] == ahead
+    forms = StreamCut(stream.scoped_name, {b.segment_id: middle, c.segment_id: ahead, d.segment_id: -1}), cut
+    for form in (*forms, stream.settled_cut(cut)):  # the first as the head would be after a truncation there
+        assert [epoch.pieces for epoch in plan(stream, form).epochs] == [e.pieces for e in made.epochs]
     with fork(lab.client, checkpoint(stream, cut), open_lab=Lab) as forked:
         copied = events_of(forked.stream)
         assert len(copied) == forked.events == len(set(copied))
