@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from pravega_lab.client.reading.lineage import not_begun
 from pravega_lab.observe.journal.observations import (
     DONE_HERE,
     INFERRED,
@@ -197,10 +198,13 @@ class StreamTracker:
         """
         newer = [segment for i, segment in self._ranges.items() if i in head]
         newer += [segment for i, (segment, _, _) in self._stored.items() if i in head]
+        unread = set(not_begun(head, newer))
         found: list[Observation] = []
         for segment_id, (segment, start, length) in list(self._stored.items()):
             is_before = any(n.follows(segment) for n in newer)
             offset = head.get(segment_id, length if is_before else start)
+            if segment_id in unread:
+                offset = start
             now = length if offset < 0 else offset
             if is_before and segment_id not in head:
                 del self._stored[segment_id]

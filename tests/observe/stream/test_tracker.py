@@ -21,6 +21,7 @@ A = SegmentRange(segment_id(0, 0), 0.0, 1.0)
 B = SegmentRange(segment_id(1, 1), 0.0, 0.5)
 C = SegmentRange(segment_id(1, 2), 0.5, 1.0)
 D = SegmentRange(segment_id(2, 3), 0.0, 1.0)
+E = SegmentRange(segment_id(3, 4), 0.0, 1.0)
 
 
 def tracker(policy: Policy = EVENTS) -> StreamTracker:
@@ -210,3 +211,13 @@ def test_a_head_that_moves_truncates_the_sealed_segments_before_it() -> None:
     assert starts({B.segment_id: 0, C.segment_id: 2}) == [(A.segment_id, 77, 77), (C.segment_id, 2, 5)]
     assert starts({D.segment_id: 3}) == [(C.segment_id, 5, 5)]
     assert not made.has_stored_segments
+
+
+def test_a_successor_that_has_not_begun_in_the_head_is_not_truncated() -> None:
+    made = tracker()
+    made.saw_epoch(1, [B, C], now_ms=9, lengths={A.segment_id: 7})
+    made.saw_epoch(2, [D], now_ms=30, lengths={B.segment_id: 3, C.segment_id: 5})
+    made.saw_epoch(3, [E], now_ms=40, lengths={D.segment_id: 9})
+    found = made.saw_head({B.segment_id: 0, D.segment_id: -1}, now_ms=50)
+    measured = [o.segment_id for o in found if isinstance(o, SegmentMeasured)]
+    assert measured == [A.segment_id, C.segment_id]
