@@ -99,12 +99,12 @@ def truncations_hold(facts: Facts) -> Iterator[Finding]:
         if not cuts.is_valid(epochs, cut):
             yield damage(rule, stream.key, f"It was truncated at {dict(cut)}, which is no cut of it.")
             continue
-        for segment_id, offset in cut.items():
+        for segment_id, offset in cuts.resolved(epochs, cut).items():
             found = facts.segments.get(stream.segment(segment_id))
             if found is None:
                 continue
             if offset < 0:
-                if not found.is_sealed and not cuts.is_unread(epochs, cut, segment_id):
+                if not found.is_sealed:
                     yield note(rule, found.name, _OPEN_END, _REPLACE_HEAD)
             elif offset > found.start:
                 what = f"It begins at {found.start}, and its stream was truncated at {offset}."

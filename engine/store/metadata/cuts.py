@@ -13,12 +13,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from pravega_lab.errors import BadInputError, SegmentNotFoundError
+from pravega_lab.protocol.key_set import KeySet
 from pravega_lab.protocol.names import SegmentRange
 
 from .epochs import Epochs, Ranges, overlapping
 
 Cut = Mapping[int, int]
-_END = 2**63
+END = 2**63
+"""After every offset: read to the end."""
 
 
 def is_valid(epochs: Epochs, cut: Cut) -> bool:
@@ -34,8 +36,8 @@ def is_valid(epochs: Epochs, cut: Cut) -> bool:
 
 def is_not_before(epochs: Epochs, later: Cut, earlier: Cut) -> bool:
     """Return whether ``later`` is at or after ``earlier`` for every key. Both are cuts of this stream."""
-    places, others = _Places(epochs, later), _Places(epochs, earlier)
-    for place in places.all():
+    places, others = Places(epochs, later), Places(epochs, earlier)
+    for place in places.ranges:
         here = place.segment_id, places.at[place.segment_id]
         if any((other.segment_id, others.at[other.segment_id]) > here for other in others.over(place)):
             return False
@@ -79,35 +81,43 @@ def between(epochs: Epochs, start: Cut, end: Cut) -> list[int]:
 
 
 def before(epochs: Epochs, cut: Cut, candidates: Iterable[int]) -> list[int]:
-    """Return those ``candidates`` that are wholly before ``cut``. A truncation at ``cut`` deletes them.
+    """Return those ``candidates`` that are wholly before ``cut``, ascending. A truncation there deletes them.
 
-    Source: pravega.md A8.
+    Such a segment shares keys with newer entries of the cut alone. Source: pravega.md A8.
     """
-    index = _Overlaps(epochs, cut)
-    return [i for i in candidates if i not in cut and index.all_newer(epochs.segment(i), i)]
+    listed = sorted(_ranges(epochs, cut), key=lambda r: r.segment_id, reverse=True)
+    entries, older = KeySet(listed), KeySet()
+    found = []
+    for segment_id in sorted(candidates):
+        while listed and listed[-1].segment_id <= segment_id:
+            older.add(listed.pop())
+        segment = epochs.segment(segment_id)
+        if segment is not None and entries.has_some_of(segment) and not older.has_some_of(segment):
+            found.append(segment_id)
+    return found
 
 
-def is_unread(epochs: Epochs, cut: Cut, segment_id: int) -> bool:
-    """Return whether ``cut`` lists the segment as not begun. Nothing of it may then be truncated."""
-    return cut[segment_id] < 0 and segment_id in unread(epochs, cut)
+def resolved(epochs: Epochs, cut: Cut) -> dict[int, int]:
+    """Return the cut with offset 0 for segments that have not begun, so that -1 always means the end.
 
-
-def unread(epochs: Epochs, cut: Cut) -> list[int]:
-    """Return the segments that ``cut`` lists as not begun, ascending."""
-    return [r.segment_id for r in _unread(*_split(epochs, cut))]
+    Nothing of a segment that has not begun may be truncated.
+    """
+    begun, rest = _split(epochs, cut)
+    return {**cut, **dict.fromkeys((r.segment_id for r in _unread(begun, rest)), 0)}
 
 
 def _unread(begun: Sequence[SegmentRange], rest: Iterable[SegmentRange]) -> list[SegmentRange]:
     """Return those entries of ``rest`` that wait for older entries, ascending."""
-    found: list[SegmentRange] = []
+    found, keys = [], KeySet(begun)
     for r in sorted(rest, key=lambda r: r.segment_id):
-        if overlapping(begun, r.low, r.high) or any(older.overlaps(r) for older in found):
+        if keys.has_some_of(r):
             found.append(r)
+            keys.add(r)
     return found
 
 
 def _between(epochs: Epochs, first: Cut, last: Cut) -> Iterator[int]:
-    starts, ends = _Places(epochs, first), _Places(epochs, last)
+    starts, ends = Places(epochs, first), Places(epochs, last)
     for segment_id in _candidates(epochs, first, last):
         segment = epochs.segment(segment_id)
         listed = first.get(segment_id, -1) >= 0
@@ -128,68 +138,43 @@ def _candidates(epochs: Epochs, first: Cut, last: Cut) -> Sequence[int]:
     return ids[low:high]
 
 
-class _Overlaps:
-    """Finds the entries of a cut that share keys with a segment, even where entries overlap each other."""
-
-    def __init__(self, epochs: Epochs, cut: Cut) -> None:
-        self._begun, self._rest = _split(epochs, cut)
-        if all(a.high <= b.low for a, b in pairwise(self._rest)):
-            self._loose: list[SegmentRange] = []
-        else:
-            self._loose, self._rest = self._rest, []
-
-    def over(self, segment: SegmentRange | None) -> Iterator[SegmentRange]:
-        if segment is None:
-            return
-        yield from overlapping(self._begun, segment.low, segment.high)
-        yield from overlapping(self._rest, segment.low, segment.high)
-        yield from (r for r in self._loose if r.overlaps(segment))
-
-    def all_newer(self, segment: SegmentRange | None, segment_id: int) -> bool:
-        found = list(self.over(segment))
-        return bool(found) and all(r.segment_id > segment_id for r in found)
-
-
-class _Places:
+class Places:
     """Where a cut is: ranges of keys with the segment that is to be read there next, or was read there last.
 
-    An entry that has begun counts for all its keys, and one that has not where no older one is read. ``at``
-    has the offsets: 0 before the beginning, `_END` after the end.
+    An entry that has begun counts for all its keys, and one that has not where no older one is read. Of two
+    that have begun, in what is no valid cut, the older one counts. ``at`` has the offsets: 0 before the
+    beginning, `END` after the end.
     """
 
     def __init__(self, epochs: Epochs, cut: Cut) -> None:
         begun, rest = _split(epochs, cut)
-        waiting = _unread(begun, rest)
-        self.at = {i: _END if offset < 0 else offset for i, offset in cut.items()}
-        self.at |= dict.fromkeys((r.segment_id for r in waiting), 0)
-        self._disjoint, self._loose = begun, list[SegmentRange]()
-        if any(a.high > b.low for a, b in pairwise(begun)):  # no valid cut
-            self._disjoint, self._loose = [], [*begun, *(r for r in rest if r not in waiting)]
-            return
-        for r in sorted(rest, key=lambda r: (self.at[r.segment_id], r.segment_id)):
+        self.at = {i: END if offset < 0 else offset for i, offset in cut.items()}
+        self.at |= dict.fromkeys((r.segment_id for r in _unread(begun, rest)), 0)
+        self.ranges: list[SegmentRange] = []
+        begun.sort(key=lambda r: r.segment_id)
+        rest.sort(key=lambda r: (self.at[r.segment_id], r.segment_id))
+        for r in (*begun, *rest):
             for low, high in self._gaps(r):
-                insort(self._disjoint, SegmentRange(r.segment_id, low, high), key=lambda r: r.low)
+                insort(self.ranges, SegmentRange(r.segment_id, low, high), key=lambda r: r.low)
 
     def _gaps(self, segment: SegmentRange) -> Iterator[tuple[float, float]]:
         """Return the parts of a segment over which there is nothing yet."""
         reached = segment.low
-        for r in list(overlapping(self._disjoint, segment.low, segment.high)):
+        for r in list(overlapping(self.ranges, segment.low, segment.high)):
             if r.low > reached:
                 yield reached, r.low
             reached = r.high
         if reached < segment.high:
             yield reached, segment.high
 
-    def all(self) -> Iterator[SegmentRange]:
-        """Return all places."""
-        yield from self._disjoint
-        yield from self._loose
+    def between(self, low: float, high: float) -> tuple[int, int]:
+        """Return the segment and the offset for keys that no place divides. The cut is valid."""
+        [place] = overlapping(self.ranges, low, high)
+        return place.segment_id, self.at[place.segment_id]
 
-    def over(self, segment: SegmentRange | None) -> Iterator[SegmentRange]:
+    def over(self, segment: SegmentRange | None) -> Sequence[SegmentRange]:
         """Return the places that share keys with a segment."""
-        if segment is not None:
-            yield from overlapping(self._disjoint, segment.low, segment.high)
-            yield from (r for r in self._loose if r.overlaps(segment))
+        return overlapping(self.ranges, segment.low, segment.high) if segment is not None else ()
 
 
 def _tail(segments: Ranges) -> dict[int, int]:

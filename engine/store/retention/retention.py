@@ -20,7 +20,7 @@ from ..metadata import records as rec
 from ..metadata.catalog import Catalog, StreamEntry
 from ..metadata.metadata import Change, Metadata
 from ..streams.reader_groups import start_of
-from ..streams.streams import StreamCalls
+from ..streams.streams import StreamCalls, offset_at
 from .choice import Limits, truncation_point
 from .lower_bound import lower_bound
 
@@ -141,12 +141,12 @@ class Retention:
 
     def _bytes_after(self, stream: StreamEntry, cut: cuts.Cut) -> int:
         """Return the bytes from ``cut`` to the tail that are still stored."""
-        storage, total = self._metadata.storage, 0
+        storage, total, resolved = self._metadata.storage, 0, cuts.resolved(stream.epochs, cut)
         for segment_id in cuts.between(stream.epochs, cut, {}):
             name = stream.segment_name(segment_id)
             if storage.exists(name):
                 info = storage.info(name)
-                start = self._streams.offset_at(stream, cut, segment_id, info) if segment_id in cut else 0
+                start = offset_at(resolved.get(segment_id, 0), info)
                 total += info.length - max(start, info.start_offset)
         return total
 

@@ -197,13 +197,12 @@ class StreamCalls:
 
         Events that are written to them later would be before the cut, and no reader would return them.
         """
-        return [i for i, offset in cut.items() if offset < 0 and self._is_open_end(stream, cut, i)]
+        resolved = cuts.resolved(stream.epochs, cut)
+        return [i for i, offset in resolved.items() if offset < 0 and self._is_open(stream.segment_name(i))]
 
-    def _is_open_end(self, stream: StreamEntry, cut: Mapping[int, int], segment_id: int) -> bool:
-        name, storage = stream.segment_name(segment_id), self._metadata.storage
-        if not storage.exists(name) or storage.info(name).is_sealed:
-            return False
-        return not cuts.is_unread(stream.epochs, cut, segment_id)
+    def _is_open(self, name: str) -> bool:
+        storage = self._metadata.storage
+        return storage.exists(name) and not storage.info(name).is_sealed
 
     def add_truncation(
         self, change: Change, stream: StreamEntry, cut: Mapping[int, int], now_ms: int
@@ -217,26 +216,23 @@ class StreamCalls:
         """
         older = stream.live_ids[: bisect_right(stream.live_ids, max(cut))]
         change.do(Delete(name) for name in stream.segment_names(cuts.before(stream.epochs, cut, older)))
-        for segment_id in cut:
-            change.do(self._truncation_of(stream, cut, segment_id))
+        for segment_id, offset in cuts.resolved(stream.epochs, cut).items():
+            change.do(self._truncation_of(stream.segment_name(segment_id), offset))
         change.remove(*(r for r in stream.recorded if not cuts.is_before(stream.epochs, cut, r.cut)))
         change.write(rec.TruncationRecord(now_ms, stream.scope, stream.name, cut))
 
-    def _truncation_of(self, stream: StreamEntry, cut: Mapping[int, int], segment_id: int) -> list[Operation]:
-        name = stream.segment_name(segment_id)
+    def _truncation_of(self, name: str, offset: int) -> list[Operation]:
         info = self._metadata.storage.info(name)
-        offset = self.offset_at(stream, cut, segment_id, info)
+        before = offset_at(offset, info)
         # A client may have truncated the segment further, directly at the segment store.
-        return [Truncate(name, offset)] if offset > info.start_offset else []
+        return [Truncate(name, before)] if before > info.start_offset else []
 
-    @staticmethod
-    def offset_at(stream: StreamEntry, cut: Mapping[int, int], segment_id: int, info: SegmentInfo) -> int:
-        """Return the offset that a cut means by its entry of a segment (pravega.md A9)."""
-        offset = cut[segment_id]
-        if offset >= 0:
-            return offset
-        done = info.is_sealed and not cuts.is_unread(stream.epochs, cut, segment_id)
-        return info.length if done else 0
+
+def offset_at(resolved: int, info: SegmentInfo) -> int:
+    """Return the offset that a resolved cut means by its entry of a segment (pravega.md A9)."""
+    if resolved >= 0:
+        return resolved
+    return info.length if info.is_sealed else 0
 
 
 def fixed_config(scope: str, stream: str) -> pb.StreamConfig:

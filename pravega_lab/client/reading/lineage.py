@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
+from pravega_lab.protocol.key_set import KeySet
 from pravega_lab.protocol.names import SegmentRange
 from pravega_lab.protocol.stream_cut import SEGMENT_READ
 
@@ -230,15 +231,15 @@ def not_begun(positions: Mapping[int, int], ranges: Iterable[SegmentRange]) -> l
     segments = sorted(ranges, key=lambda s: s.low)
     if all(one.high <= other.low for one, other in itertools.pairwise(segments)):  # as in most cuts
         return []
-    unread: list[SegmentRange] = []
+    unread = KeySet()  # of older segments
     waiting: list[int] = []
     for segment in sorted(segments, key=lambda s: s.segment_id):
         at = positions[segment.segment_id]
-        waits = at <= 0 and any(segment.follows(older) for older in unread)
+        waits = at <= 0 and unread.has_some_of(segment)
         if waits:
             waiting.append(segment.segment_id)
         if waits or at >= 0:
-            unread.append(segment)
+            unread.add(segment)
     return waiting
 
 

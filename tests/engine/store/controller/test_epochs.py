@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import random
+import sys
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
@@ -188,8 +190,8 @@ def test_what_truncation_deletes() -> None:
     assert cuts.before(epochs, {LEFT: 0, MIDDLE: 0, 1: 0}, everything) == [0]
     assert cuts.before(epochs, {LEFT: 0, MERGED: 0}, everything) == [0, 1, MIDDLE]
     assert cuts.before(epochs, {LEFT: 0, MIDDLE: 9, MERGED: -1}, everything) == [0, 1]
-    assert cuts.is_unread(epochs, {LEFT: 0, MIDDLE: 9, MERGED: -1}, MERGED)
-    assert not cuts.is_unread(epochs, {0: -1, 1: 0}, 0)
+    assert cuts.resolved(epochs, {LEFT: 0, MIDDLE: 9, MERGED: -1}) == {LEFT: 0, MIDDLE: 9, MERGED: 0}
+    assert cuts.resolved(epochs, {0: -1, 1: 0}) == {0: -1, 1: 0}
 
 
 def merged_wholly() -> Epochs:
@@ -329,7 +331,7 @@ def test_the_cut_of_any_reader_says_what_it_has_not_read(seed: int, steps: int) 
     assert cuts.is_valid(epochs, cut)
     assert cuts.before(epochs, cut, epochs.ids) == sorted(read)
     assert cuts.between(epochs, cut, {}) == [i for i in epochs.ids if i not in read]
-    assert all(cuts.is_unread(epochs, cut, i) for i in cut if cut[i] < 0)
+    assert cuts.resolved(epochs, cut) == {i: max(offset, 0) for i, offset in cut.items()}
     bound = lower_bound(epochs, [cut, other.cut()])
     assert bound is not None
     assert cuts.before(epochs, bound, epochs.ids) == sorted(read.keys() & other.read.keys())
@@ -337,3 +339,46 @@ def test_the_cut_of_any_reader_says_what_it_has_not_read(seed: int, steps: int) 
     reader.go_on(5)
     assert cuts.is_not_before(epochs, reader.cut(), cut)
     assert cuts.is_not_before(epochs, cut, reader.cut()) == (reader.cut() == cut)
+
+
+def in_the_middle_of_merges(n: int) -> tuple[Epochs, dict[int, int]]:
+    """Pairs of ``n`` segments were merged; one of each pair is read to its end."""
+    epochs = history(n)
+    first = [(s.low, s.high) for s in epochs.active.segments]
+    scale(epochs, list(range(n)), [(first[i][0], first[i + 1][1]) for i in range(0, n, 2)])
+    read = {i: -(i % 2) for i in range(n)}
+    return epochs, {**read, **{s.segment_id: -1 for s in epochs.active.segments}}
+
+
+def calls_of(work: Callable[[], object]) -> int:
+    calls = 0
+
+    def count(_: object, event: str, __: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        lambda epochs, cut: cuts.is_not_before(epochs, cut, cut),
+        lambda epochs, cut: cuts.between(epochs, cut, cut),
+        lambda epochs, cut: cuts.before(epochs, cut, epochs.ids),
+        lambda epochs, cut: cuts.resolved(epochs, cut),
+        lambda epochs, cut: lower_bound(epochs, [cut, cut]),
+    ],
+    ids=["order", "between", "before", "resolved", "bound"],
+)
+def test_four_times_as_many_segments_are_little_more_than_four_times_the_work(
+    question: Callable[[Epochs, dict[int, int]], object],
+) -> None:
+    """No other client is served while the store compares cuts."""
+    few, many = (calls_of(partial(question, *in_the_middle_of_merges(n))) for n in (200, 800))
+    assert many < 6 * few
