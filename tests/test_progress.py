@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,6 +14,7 @@ from tqdm import tqdm
 from pravega_lab import progress
 from pravega_lab.demo import command
 from pravega_lab.progress import LINE_PERIOD_S, bar
+from tests.waiting import wait_until
 
 
 class Clock:
@@ -79,10 +79,10 @@ def test_a_notebook_gets_no_bar_in_the_colour_of_an_error(
     monkeypatch.setattr(progress, "_picture", lambda: picture)
     monkeypatch.setattr(progress, "DELAY_S", 0.0)
     with bar("fork", 20_000, "B") as copied:
-        wait_for(lambda: shown)
+        wait_until(lambda: shown)
         copied.update(500)
         copied.set_postfix_str("12 Feb")
-        wait_for(lambda: "fork, 12 Feb: 500 of 20,000 B" in shown[-1])
+        wait_until(lambda: "fork, 12 Feb: 500 of 20,000 B" in shown[-1])
         copied.refresh()
         assert copied.n == 500
     assert shown[0].startswith('<progress value="0" max="20000"')
@@ -91,13 +91,6 @@ def test_a_notebook_gets_no_bar_in_the_colour_of_an_error(
         replayed.update(2)
         replayed.write("half")
     assert capsys.readouterr() == ("half\nflights: 2 of 2 events, 0 s\n", "")
-
-
-def wait_for(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def test_the_demo_leaves_lines_in_a_log(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,13 +7,13 @@ import re
 import signal
 import subprocess
 import sys
-import time
 import tomllib
 from pathlib import Path
 
 import pytest
 
 from tests.run_stages import REPORTS, verdict
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).parent.parent
 RUNNER = ROOT / "tests" / "run_stages.py"
@@ -218,10 +218,7 @@ def test_ctrl_c_ends_the_stages_as_ctrl_c_would(project: Path) -> None:
     with (project / "Makefile").open("a") as file:
         file.write(f"sleeps:\n\t@{sys.executable} sleeper.py\n")
     runner = start(project, "sleeps")
-    deadline = time.monotonic() + 60
-    while not (project / "begun").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until((project / "begun").exists)
     runner.send_signal(signal.SIGINT)
     runner.communicate(timeout=60)
     assert runner.returncode != 0

@@ -12,6 +12,7 @@ from pravega_lab.client.reader_group import RetentionType, reading
 from pravega_lab.engine.server.store_process import StoreProcess
 from pravega_lab.errors import BadInputError, StreamNotFoundError, TruncatedDataError
 from pravega_lab.protocol.stream_cut import StreamCut
+from tests.waiting import wait_until
 
 PERIODS_PER_S = 10
 BY_HAND = RetentionType.MANUAL_RELEASE_AT_USER_STREAMCUT
@@ -22,13 +23,6 @@ def quick() -> Iterator[Client]:
     """A client of a store that truncates ten times a second."""
     with StoreProcess(scaling_clock=1_800 * PERIODS_PER_S) as store, connect(store.uri) as client:
         yield client
-
-
-def soon(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen within 20 s"
-        time.sleep(0.02)
 
 
 def offset(stream: Stream, cut: StreamCut | None = None) -> int:
@@ -72,7 +66,7 @@ def test_a_reader_whose_events_are_gone_is_told_so_and_resumes_at_the_head(quick
     stream = quick.create_stream("slow/readers", retention=RetentionPolicy.by_size(100))
     stream.write([f"event {n}" for n in range(1_000)])
     begin = stream.head()
-    soon(lambda: stream.write("x" * 200) == 1 and offset(stream) > 1_000)
+    wait_until(lambda: stream.write("x" * 200) == 1 and offset(stream) > 1_000)
     stream.update(retention=RetentionPolicy.none())  # the head stays where it is
     with pytest.raises(TruncatedDataError) as gone, stream.read(begin) as batches:
         next(batches)
@@ -92,10 +86,10 @@ def test_a_group_holds_its_events_until_it_releases_them(quick: Client) -> None:
     time.sleep(5 / PERIODS_PER_S)
     assert offset(stream) == 0
     group.update_retention_stream_cut({"held/stream": middle})
-    soon(lambda: stream.head() == middle)
+    wait_until(lambda: stream.head() == middle)
     group.delete()
     assert stream.subscribers() == []
-    soon(lambda: stream.head() == stream.tail())
+    wait_until(lambda: stream.head() == stream.tail())
 
 
 def test_a_checkpoint_of_a_group_releases_what_it_covers(quick: Client) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from pravega_lab.client import Client, connect
 from tests.conformance.controller import ControllerStub
 from tests.conformance.secure.store import SecureStore
 from tests.conformance.wheel.calls import manager_of
@@ -42,6 +43,12 @@ def uri(which: str, request: pytest.FixtureRequest) -> str:
     names = {"embedded": "secure_uri" if is_secure else "store", "real": "real_pravega"}
     found: str = request.getfixturevalue(names[which])
     return found
+
+
+@pytest.fixture
+def client(uri: str) -> Iterator[Client]:
+    with connect(uri) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 
 from tests.conformance import real_pravega
 from tests.conformance.real_pravega import RealPravega, jars
+from tests.waiting import wait_until
 
 MAVEN = """#!/bin/sh
 for word in "$@"; do case "$word" in -DoutputDirectory=*) out="${word#*=}";; esac; done
@@ -32,10 +32,7 @@ def test_half_of_the_jars_are_no_jars(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(real_pravega, "JARS", tmp_path / "pravega" / "lib")
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(jars)
-        deadline = time.monotonic() + 60
-        while not (tmp_path / "begun").exists():
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        wait_until((tmp_path / "begun").exists)
         was_there = RealPravega.has_jars()
         second = pool.submit(jars)
         (tmp_path / "go").touch()

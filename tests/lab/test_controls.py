@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from html import unescape
 
 import pytest
@@ -16,8 +15,8 @@ from pravega_lab.observe.ledger.observations import Acted
 from pravega_lab.widgets import SegmentMap, show
 from pravega_lab.widgets.live.controls import Controls
 from tests.observe.examples import splitting_story
+from tests.waiting import wait_until
 
-WAIT_S = 60.0
 STREAM, GROUP = "acts/s", "acts/g"
 
 
@@ -39,13 +38,6 @@ def controls(lab: Lab) -> Iterator[Controls]:
     made.close()
     board.close()
     lab._workloads.close()
-
-
-def wait(until: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + WAIT_S
-    while not until():
-        assert time.monotonic() < deadline, "it did not come to pass"
-        time.sleep(0.02)
 
 
 def test_each_field_has_a_description(controls: Controls) -> None:
@@ -108,7 +100,7 @@ def test_readers_come_and_die(lab: Lab, controls: Controls) -> None:
     assert group.online_readers() == ["r2"]
     said = controls.do("start a checkpoint")
     assert said.endswith("it waits for r2")
-    wait(lambda: (group.last_checkpoint_cuts() or {}).get(STREAM) is not None)
+    wait_until(lambda: (group.last_checkpoint_cuts() or {}).get(STREAM) is not None)
     watch = lab.observe(group)
     acted = [o.text for o in watch.since() if isinstance(o, Acted)]
     assert acted[:4] == [
@@ -121,12 +113,12 @@ def test_readers_come_and_die(lab: Lab, controls: Controls) -> None:
 
 def test_a_rate_and_a_cut(lab: Lab, controls: Controls) -> None:
     writer = lab.writer(lab.stream(STREAM), "w", rate=50)
-    wait(lambda: writer.connections > 0)
+    wait_until(lambda: writer.connections > 0)
     assert controls.do("change the rate", "w", 200) == "w writes 200 events/s"
     assert writer.rate == 200
     assert controls.do("cut its connections", "w").endswith("connections cut")
     before = writer.events
-    wait(lambda: writer.events > before + 20)
+    wait_until(lambda: writer.events > before + 20)
     assert 'lab.writers["w"].rate = 200' in unescape(controls.rows["change the rate"].words.value)
 
 
@@ -144,7 +136,7 @@ def test_a_fork_from_the_clocks_moment(lab: Lab, controls: Controls) -> None:
     stream, group = lab.stream(STREAM), lab.client.reader_group(GROUP)
     controls.do("add a reader")
     controls.do("start a checkpoint")
-    wait(lambda: (group.last_checkpoint_cuts() or {}).get(STREAM) is not None)
+    wait_until(lambda: (group.last_checkpoint_cuts() or {}).get(STREAM) is not None)
     lab.observe(group).look()
     stream.write([f"{k}" for k in range(40)], [f"k{k % 5}" for k in range(40)])
     lab.observe(stream).look()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
@@ -25,12 +24,6 @@ from pravega_lab.protocol.stream_cut import StreamCut
 
 KEYS = [f"key {k}" for k in range(11)]
 numbers = count()
-
-
-@pytest.fixture(scope="module")
-def lab() -> Iterator[Lab]:
-    with Lab() as made:
-        yield made
 
 
 @pytest.fixture

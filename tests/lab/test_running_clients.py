@@ -19,15 +19,9 @@ from pravega_lab.observe.ledger.fold import fold_ledger
 from pravega_lab.observe.ledger.ledger import Ledger
 from pravega_lab.observe.ledger.numbered import count_by_key
 from pravega_lab.observe.ledger.observations import Acted
+from tests.waiting import wait_until
 
-WAIT_S = 60.0
 numbers = count()
-
-
-@pytest.fixture(scope="module")
-def lab() -> Iterator[Lab]:
-    with Lab() as made:
-        yield made
 
 
 @pytest.fixture
@@ -47,13 +41,6 @@ def ended(lab: Lab) -> Iterator[None]:
     lab._workloads.close()
 
 
-def wait(until: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + WAIT_S
-    while not until():
-        assert time.monotonic() < deadline, "it did not come to pass"
-        time.sleep(0.02)
-
-
 def all_read(ledger: Ledger) -> Callable[[], bool]:
     return lambda: ledger.verdict().unknown == 0
 
@@ -63,13 +50,13 @@ def test_a_writer_and_readers_are_exact(lab: Lab, stream: Stream, group: ReaderG
     ledger = Ledger()
     writer = lab.writer(stream, rate=400, keys=5, ledger=ledger)
     readers = [lab.reader(group, ledger=ledger) for _ in range(2)]
-    wait(lambda: writer.events > 300)
+    wait_until(lambda: writer.events > 300)
     stream.split(stream.segments()[0].segment_id)
-    wait(lambda: writer.events > 600)
+    wait_until(lambda: writer.events > 600)
     writer.rate = 0
     written = writer.events
     writer.close()
-    wait(all_read(ledger))
+    wait_until(all_read(ledger))
     ledger.settled()
     ledger.verdict().assert_exact()
     assert ledger.verdict().written == writer.events >= written
@@ -85,9 +72,9 @@ def test_a_cut_connection_loses_and_doubles_nothing(lab: Lab, stream: Stream) ->
     ledger = lab.ledger(stream)
     writer = lab.writer(stream, rate=500, ledger=ledger)
     for k in range(3):
-        wait(lambda k=k: writer.events > 150 * (k + 1) and writer.connections > 0)
+        wait_until(lambda k=k: writer.events > 150 * (k + 1) and writer.connections > 0)
         assert writer.cut() > 0
-    wait(lambda: writer.events > 700)
+    wait_until(lambda: writer.events > 700)
     writer.close()
     assert writer.errors == []
     ledger.count(stream)
@@ -108,7 +95,7 @@ def test_a_killed_reader_is_missed_until_it_is_declared_offline(
     ledger = lab.ledger(watch)
     writer = lab.writer(stream, rate=300, ledger=ledger)
     dies = lab.reader(group, "dies", ledger=ledger)
-    wait(lambda: dies.events > 100)
+    wait_until(lambda: dies.events > 100)
     lives = lab.reader(group, "lives", ledger=ledger)
     dies.kill()
     assert not dies.alive
@@ -117,7 +104,7 @@ def test_a_killed_reader_is_missed_until_it_is_declared_offline(
     writer.close()
     assert dies.declare_offline()
     assert group.online_readers() == ["lives"]
-    wait(all_read(ledger))
+    wait_until(all_read(ledger))
     ledger.settled()
     verdict = ledger.verdict()
     assert (verdict.lost, verdict.out_of_order, verdict.strange) == (0, 0, 0)
@@ -135,7 +122,7 @@ def test_the_rate_is_kept_about_and_changed(lab: Lab, stream: Stream) -> None:
     time.sleep(0.3)
     assert writer.events == 0
     writer.rate = 200
-    wait(lambda: writer.events >= 100)
+    wait_until(lambda: writer.events >= 100)
     writer.rate = 0
     time.sleep(0.2)
     rested = writer.events
@@ -179,7 +166,7 @@ def test_what_has_ended_keeps_neither_threads_nor_connections(
     killed = lab.reader(group, "r")
     killed.kill()
     assert killed.connections == 0
-    wait(lambda: threads() <= before)
+    wait_until(lambda: threads() <= before)
     with pytest.raises(ReaderExistsError):
         lab.reader(group, "r")
     assert killed.cut() == 0
@@ -188,18 +175,18 @@ def test_what_has_ended_keeps_neither_threads_nor_connections(
     assert lab.readers == {"r": successor}
     failed = lab.writer(stream, "w", rate=0)
     failed._stopping.set()
-    wait(lambda: not failed.alive)
+    wait_until(lambda: not failed.alive)
     lab.writer(stream, "w", rate=0).close()
     group.reader_offline("r")  # it ends by itself
-    wait(lambda: not successor.alive)
-    wait(lambda: threads() <= before)
+    wait_until(lambda: not successor.alive)
+    wait_until(lambda: threads() <= before)
 
 
 def test_a_client_that_does_not_open_leaves_no_proxy(lab: Lab, stream: Stream) -> None:
     before = threads()
     with pytest.raises(BadInputError, match="ca_file"):
         ProxiedClient(lab.client, [stream.scoped_name], ca_file="nowhere.pem")
-    wait(lambda: threads() <= before)
+    wait_until(lambda: threads() <= before)
 
 
 def threads() -> set[threading.Thread]:
@@ -211,6 +198,6 @@ def threads() -> set[threading.Thread]:
 def test_a_reader_of_other_events_says_so(lab: Lab, stream: Stream, group: ReaderGroup) -> None:
     stream.write("hello", "a key")
     reader = lab.reader(group, ledger=Ledger())
-    wait(lambda: not reader.alive)
+    wait_until(lambda: not reader.alive)
     assert isinstance(reader.errors[0], BadInputError)
     assert "parse=" in str(reader.errors[0])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from itertools import pairwise
 
 from pravega_lab.widgets.live.pace import (
@@ -18,6 +17,7 @@ from pravega_lab.widgets.live.pace import (
 )
 from pravega_lab.widgets.live.payload import Payload
 from pravega_lab.widgets.live.publisher import Publisher
+from tests.waiting import wait_until
 
 LIMIT_S = 10
 
@@ -173,18 +173,11 @@ def test_of_a_recording_one_snapshot_and_the_thread_ends() -> None:
     receiver = Receiver(growing=False)
     receiver.publisher.hello("page")
     receiver.wait(1)
-    ended(receiver.publisher)
+    wait_until(lambda: not receiver.publisher.running)
     assert receiver.got == [(1, "snapshot")]
     receiver.publisher.hello("page")
     receiver.wait(2)
     assert receiver.got[1] == (2, "snapshot")
-
-
-def ended(publisher: Publisher) -> None:
-    deadline = time.monotonic() + LIMIT_S
-    while publisher.running:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def test_when_a_journal_ends_the_page_gets_the_rest_and_hears_of_it() -> None:
@@ -192,7 +185,7 @@ def test_when_a_journal_ends_the_page_gets_the_rest_and_hears_of_it() -> None:
     receiver.publisher.hello("page")
     receiver.wait(1)
     receiver.growing, receiver.news = False, 1
-    ended(receiver.publisher)
+    wait_until(lambda: not receiver.publisher.running)
     assert receiver.got[-1][1] == "delta"
 
 
@@ -201,7 +194,7 @@ def test_the_thread_ends_when_the_last_page_leaves() -> None:
     receiver.publisher.hello("page")
     receiver.wait(1)
     receiver.publisher.bye("page")
-    ended(receiver.publisher)
+    wait_until(lambda: not receiver.publisher.running)
 
 
 def test_errors_are_kept_and_the_view_goes_on() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pravega_lab.client import Client, Stream, connect
+from pravega_lab.client import Client, Stream
 from pravega_lab.client.reader_group import (
     EventRead,
     Position,
@@ -71,12 +71,6 @@ class JavaReader:
 
     def close(self) -> None:
         self._member.say(f"close {self.reader_id}")
-
-
-@pytest.fixture
-def client(uri: str) -> Iterator[Client]:
-    with connect(uri) as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ On the embedded store and on a released Pravega 0.13.0, of groups of Python and 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 import pytest
 
 from pravega_lab import Lab, observe
-from pravega_lab.client import Client, Stream, connect
+from pravega_lab.client import Client, Stream
 from pravega_lab.client.connection.connection import Connection
 from pravega_lab.client.controller.calls import Controller
 from pravega_lab.client.reader_group import ReaderGroup, reader_group, revisioned_stream
@@ -39,18 +38,13 @@ from tests.conformance.java.test_reader_groups import JavaMember
 from tests.conformance.reader_group.readers import WAIT_S, Readers, new_group, new_stream, write
 from tests.conformance.wire.connection import Wire, endpoint
 from tests.observe.group.logs import check
+from tests.waiting import wait_until
 
 LOOKING = {"ReadSegment", "GetStreamSegmentInfo", "GetSegmentAttribute", "KeepAlive", "Hello"}
 ASKING = {
     "getCurrentSegments", "getEpochSegments", "getURI", "getStreamConfiguration",
     "getSegmentsImmediatelyFollowing",
 }  # fmt: skip
-
-
-@pytest.fixture
-def client(uri: str) -> Iterator[Client]:
-    with connect(uri) as opened:
-        yield opened
 
 
 @pytest.fixture
@@ -72,13 +66,6 @@ def java(uri: str, stream: Stream) -> Iterator[JavaMember]:
 
 def watched(uri: str, group: ReaderGroup, **options: Any) -> Watch:
     return observe(uri, group=group.scoped_name, every_ms=100, **options)
-
-
-def wait_until(done: Callable[[], bool]) -> None:
-    end = time.monotonic() + WAIT_S
-    while not done():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def live_through_much(group: ReaderGroup, stream: Stream) -> Readers:

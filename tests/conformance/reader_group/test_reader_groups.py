@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -37,12 +37,6 @@ from pravega_lab.protocol.metadata.reader_group import UpdatingConfig
 from pravega_lab.protocol.names import parse_segment_name
 from pravega_lab.protocol.stream_cut import StreamCut
 from tests.conformance.reader_group.readers import Readers, config, each_once, new_group, new_stream, write
-
-
-@pytest.fixture
-def client(uri: str) -> Iterator[Client]:
-    with connect(uri) as opened:
-        yield opened
 
 
 @pytest.fixture

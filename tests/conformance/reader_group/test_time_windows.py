@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from time import monotonic
 from typing import Any
 
 import pytest
 
-from pravega_lab.client import Client, Stream, connect
+from pravega_lab.client import Client, Stream
 from pravega_lab.client.reader_group import ReinitializationRequiredError, TimeWindow, reader_group
 from pravega_lab.errors import BadInputError
 from tests.conformance.reader_group.readers import Readers, config, new_group, new_stream
-
-
-@pytest.fixture
-def client(uri: str) -> Iterator[Client]:
-    with connect(uri) as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -68,13 +68,6 @@ def by_key(events: list[bytes]) -> dict[str, list[int]]:
     return found
 
 
-def wait_until(condition: Callable[[], bool], timeout_s: float = 60, what: str = "") -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {timeout_s} s: {what or condition}"
-        time.sleep(0.05)
-
-
 def in_child(function: Callable[..., Any], *arguments: Any, timeout_s: float = 60) -> Any:
     """Call a module-level function in a process of its own; what it returns (JSON).
 

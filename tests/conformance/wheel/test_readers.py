@@ -12,8 +12,9 @@ from pravega_client import StreamReaderGroupConfig
 
 from pravega_lab.protocol.wire import commands as c
 from tests.conformance.controller import ControllerStub
-from tests.conformance.wheel.calls import by_key, in_child, manager_of, read_events, read_nothing, wait_until
+from tests.conformance.wheel.calls import by_key, in_child, manager_of, read_events, read_nothing
 from tests.conformance.wire.connection import Wire, endpoint
+from tests.waiting import wait_until
 
 STORED_AFTER_S = 3.2  # a wheel reader stores its offsets at the first call more than 3 s after the last time
 

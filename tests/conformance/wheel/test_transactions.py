@@ -12,7 +12,8 @@ from pravega_client import TxnFailedException
 
 from pravega_lab.protocol.controller import controller_pb2 as pb
 from tests.conformance.controller import ControllerStub, stream_info
-from tests.conformance.wheel.calls import by_key, read_events, read_nothing, read_stream, wait_until
+from tests.conformance.wheel.calls import by_key, read_events, read_nothing, read_stream
+from tests.waiting import wait_until
 
 STATES = pb.TxnState
 
@@ -219,5 +220,5 @@ def test_a_lease_that_ends_aborts(controller: ControllerStub, manager: Any, scop
     answer = controller.call("createTransaction", asked)
     txn = pb.TxnRequest(streamInfo=stream_info(scope, stream), txnId=answer.txnId)
     assert controller.call("checkTransactionState", txn).state == STATES.OPEN
-    wait_until(lambda: controller.call("checkTransactionState", txn).state == STATES.ABORTED, timeout_s=30)
+    wait_until(lambda: controller.call("checkTransactionState", txn).state == STATES.ABORTED)
     assert controller.call("commitTransaction", txn).status == pb.TxnStatus.FAILURE

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 import pytest
 from pyspark.sql.types import BinaryType, StructType
 
-from pravega_lab.client import Client, ScalingPolicy, Stream, connect
+from pravega_lab.client import Client, ScalingPolicy, Stream
 from pravega_lab.connector.spark import submit
 from pravega_lab.connector.spark.data_source import PravegaDataSource
 from pravega_lab.connector.spark.savepoint.savepoint import Savepoint, _at_the_end, stop_with_savepoint
@@ -21,17 +20,12 @@ from pravega_lab.connector.spark.source.hold import HOLD_FOLDER_VARIABLE, held, 
 from pravega_lab.connector.spark.source.offsets import decode
 from pravega_lab.errors import BadInputError
 from tests.spark.connect import needs_jvm
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.spark
 FOLLOW = Path(__file__).parent / "jobs" / "follow_stream.py"
 DAY_ONE_S = 1_000_000_000
 WAIT_S = 120.0
-
-
-@pytest.fixture(scope="module")
-def client(store: str) -> Iterator[Client]:
-    with connect(store) as client:
-        yield client
 
 
 @pytest.fixture
@@ -89,13 +83,6 @@ def finish(writing: Any) -> None:
     assert query.awaitTermination(WAIT_S), query.status
 
 
-def until(what: Callable[[], bool]) -> None:
-    end = time.monotonic() + WAIT_S
-    while not what():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
 def complete_windows(last: int) -> Counter[str]:
     """What is complete when the newest event is of second ``last - 1``."""
     counts = Counter((n // 10 * 10, f"k{n % 5}") for n in range(last))
@@ -135,7 +122,7 @@ def test_an_aggregation_goes_on_from_the_copy(
     into, out = streams
     write(into, 0, 600)
     query = windows(spark, into, out, tmp_path / "cp").start()
-    until(lambda: (query.lastProgress or {"batchId": 0})["batchId"] >= 1)
+    wait_until(lambda: (query.lastProgress or {"batchId": 0})["batchId"] >= 1)
     savepoint = stop_with_savepoint(query, tmp_path / "sp", timeout_s=WAIT_S)
     assert not query.isActive
     assert query.exception() is None
@@ -172,7 +159,7 @@ def test_without_drain_it_stops_before_the_end_and_the_original_can_go_on_too(
     into, out = streams
     write(into, 0, 1500)
     query = copying(spark, into, out, tmp_path / "cp").start()
-    until(lambda: query.lastProgress is not None)
+    wait_until(lambda: query.lastProgress is not None)
     savepoint = stop_with_savepoint(query, tmp_path / "sp", timeout_s=WAIT_S)
     read = sum(savepoint.cuts[into.scoped_name].values())
     assert 0 < read < sum(into.tail().positions.values())
@@ -191,7 +178,7 @@ def test_refusals_leave_the_query_running(spark: Any, streams: tuple[Stream, Str
     full.mkdir()
     (full / "notes.txt").write_text("mine")
     query = copying(spark, into, out, tmp_path / "cp").trigger(processingTime="1 hour").start()
-    until(lambda: query.lastProgress is not None)
+    wait_until(lambda: query.lastProgress is not None)
     for folder, words in (
         (full, r"is not empty \(it has notes\.txt\)"),
         (full / "notes.txt" / "in", "cannot be written"),

@@ -27,12 +27,6 @@ ORDERS = describe("id bigint, item string", "json")
 
 
 @pytest.fixture
-def client(store: str) -> Iterator[Client]:
-    with connect(store) as client:
-        yield client
-
-
-@pytest.fixture
 def catalog(client: Client) -> Catalog:
     return Catalog(client, StoredDescriptions(client))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pravega_lab.client import Client, connect
+from pravega_lab.client import Client
 from pravega_lab.connector.tables.engine import TableEvents, TableRows, event_time_ms
 from pravega_lab.connector.tables.table import Table
 from pravega_lab.engine.flow.batch import Batch, RowKind
@@ -28,12 +28,6 @@ from tests.connector.tables.described import describe
 
 ORDERS = "id bigint, item string, time timestamp"
 START = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-@pytest.fixture
-def client(store: str) -> Iterator[Client]:
-    with connect(store) as client:
-        yield client
 
 
 @pytest.fixture

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from google.protobuf import descriptor_pb2
 
-from pravega_lab.client import Client, connect
+from pravega_lab.client import Client
 from pravega_lab.connector.tables.engine import TableEvents, TableRows
 from pravega_lab.connector.tables.table import Table
 from pravega_lab.engine.flow.batch import Batch
@@ -51,12 +51,6 @@ OPTIONS = {
     "csv": {"ordered": "false"},
     "avro": {"avro_schema": AVRO},
 }
-
-
-@pytest.fixture
-def client(store: str) -> Iterator[Client]:
-    with connect(store) as client:
-        yield client
 
 
 @pytest.mark.parametrize("name", EVENTS)

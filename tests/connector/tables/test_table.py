@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import polars as pl
 import pytest
 
-from pravega_lab.client import Client, EventPointer, connect
+from pravega_lab.client import Client, EventPointer
 from pravega_lab.connector.rows.key_expression import _columns, _database
 from pravega_lab.connector.tables.engine import TableEvents, TableRows
 from pravega_lab.connector.tables.table import Table
 from pravega_lab.engine.flow.batch import Batch
 from pravega_lab.errors import BadInputError, CorruptRowError, SetupError, StreamNotFoundError
-
-
-@pytest.fixture
-def client(store: str) -> Iterator[Client]:
-    with connect(store) as client:
-        yield client
 
 
 @pytest.fixture

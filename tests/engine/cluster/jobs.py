@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +20,6 @@ from pravega_lab.engine.flow.sink.file_sink import TwoPhaseFileSink, committed_r
 from pravega_lab.engine.flow.source.collections import RowsSource
 
 KEYS = 7
-LIMIT_S = 60.0
 
 
 def config(folder: Path, restart: RestartStrategy | None = None, interval_ms: int = 100) -> JobConfig:
@@ -91,12 +89,3 @@ def check_counts(found: list[Row], rows: int) -> None:
     came = Counter((row["word"], row["value"]) for row in found)
     lost, doubled = wanted - came, came - wanted
     assert (sum(lost.values()), sum(doubled.values())) == (0, 0), (lost, doubled)
-
-
-def until(condition: Callable[[], Any], what: str, limit_s: float = LIMIT_S) -> Any:
-    """Wait until it is true; returns its value."""
-    deadline = time.monotonic() + limit_s
-    while not (value := condition()):
-        assert time.monotonic() < deadline, f"never: {what}"
-        time.sleep(0.02)
-    return value

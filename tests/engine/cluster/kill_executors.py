@@ -23,14 +23,14 @@ from pyspark.sql import SparkSession
 from pravega_lab.engine.cluster.spark import SparkJob
 from pravega_lab.engine.flow import observer as seen
 from tests.engine.cluster.jobs import committed, config, told_pids, words
-from tests.engine.cluster.jobs import until as until_within
 from tests.engine.flow.jobs import Told
 from tests.spark.jvm import QUICK_START
+from tests.waiting import wait_until
 
 EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 SLOW_MS = 200  # behind each batch of 20 rows, until the last kill: so the end is far
 START_S_MAX = 180.0
-until = partial(until_within, limit_s=START_S_MAX)
+until = partial(wait_until, limit_s=START_S_MAX)
 
 
 def session(master: str) -> Any:

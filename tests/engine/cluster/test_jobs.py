@@ -23,8 +23,9 @@ from pravega_lab.engine.flow.source.collections import RowsSource
 from pravega_lab.errors import BadInputError
 from pravega_lab.observe import JobObserver
 from tests.engine.cluster.conftest import Home
-from tests.engine.cluster.jobs import check_counts, committed, config, tell_pid, told_pids, until, words
+from tests.engine.cluster.jobs import check_counts, committed, config, tell_pid, told_pids, words
 from tests.engine.flow.jobs import Told
+from tests.waiting import wait_until
 
 
 def five() -> int:
@@ -55,10 +56,10 @@ def test_a_job_counts_in_two_processes_and_is_watched(home: Home, tmp_path: Path
 def test_a_worker_is_killed_and_nothing_is_lost_or_doubled(home: Home, tmp_path: Path) -> None:
     graph, told = words(tmp_path, 3000, pause_ms=20), Told()
     with home(graph, config(tmp_path), observer=told) as job:
-        until(lambda: job.latest_checkpoint and len(told_pids(tmp_path)) == 2, "a checkpoint")
+        wait_until(lambda: job.latest_checkpoint and len(told_pids(tmp_path)) == 2, "a checkpoint")
         before = told_pids(tmp_path)
         os.kill(before[0], signal.SIGKILL)
-        until(lambda: job.epoch == 2, "new workers")
+        wait_until(lambda: job.epoch == 2, "new workers")
         job.wait()
         assert before[0] not in [worker.pid for worker in job.workers]
     check_counts(committed(tmp_path), 3000)
@@ -75,7 +76,7 @@ def test_a_worker_is_killed_and_nothing_is_lost_or_doubled(home: Home, tmp_path:
 @pytest.mark.slow
 def test_a_job_that_failed_goes_on_with_another_parallelism(home: Home, tmp_path: Path) -> None:
     with home(words(tmp_path, 3000, pause_ms=20), config(tmp_path, NoRestart())) as job:
-        until(lambda: job.latest_checkpoint, "a checkpoint")
+        wait_until(lambda: job.latest_checkpoint, "a checkpoint")
         os.kill(job.workers[1].pid, signal.SIGKILL)
         with pytest.raises(JobFailedError, match=r"worker 1 \(pid \d+"):
             job.wait()
@@ -117,7 +118,7 @@ def test_regions_fail_alone_and_channels_are_sampled(home: Home, tmp_path: Path)
 @pytest.mark.slow
 def test_stop_with_savepoint_and_go_on_with_another_parallelism(home: Home, tmp_path: Path) -> None:
     with home(words(tmp_path, 3000, pause_ms=20), config(tmp_path)) as job:
-        until(lambda: job.latest_checkpoint, "a checkpoint")
+        wait_until(lambda: job.latest_checkpoint, "a checkpoint")
         path = job.stop_with_savepoint(str(tmp_path / "savepoint"))
     assert job.state == "finished"
     first = len(committed(tmp_path))
@@ -208,7 +209,7 @@ def test_cancel_ends_the_workers_tasks(home: Home, tmp_path: Path) -> None:
     graph = words(tmp_path, 5000, pause_ms=50)
     observer = JobObserver(graph)
     with home(graph, config(tmp_path), observer=observer) as job:
-        until(lambda: job.latest_checkpoint, "a checkpoint")
+        wait_until(lambda: job.latest_checkpoint, "a checkpoint")
         assert job.explain()[0] == "Job 'words' is running."
         assert f"pid {job.workers[0].pid}" in job.explain()[-1]
         done = job.trigger_checkpoint()

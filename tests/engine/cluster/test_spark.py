@@ -23,8 +23,9 @@ from pravega_lab.engine.flow import observer as seen
 from pravega_lab.engine.flow.graph.stream import StreamEnvironment
 from tests.connector.flow.jobs import EVENTS, FREE, ROWS, in_order, numbered, write
 from tests.connector.flow.jobs import read as read_all
-from tests.engine.cluster.jobs import config, tell_pid, told_pids, until, words
+from tests.engine.cluster.jobs import config, tell_pid, told_pids, words
 from tests.engine.flow.jobs import Told
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.spark
 
@@ -48,7 +49,7 @@ def test_slots_that_others_hold_are_told_of(spark: Any, tmp_path: Path) -> None:
     holder = threading.Thread(target=spark.sparkContext.parallelize([1], 1).mapPartitions(hold).collect)
     holder.start()
     try:
-        until(lambda: spark.sparkContext.statusTracker().getActiveStageIds(), "the other job")
+        wait_until(lambda: spark.sparkContext.statusTracker().getActiveStageIds(), "the other job")
         job = SparkJob(words(tmp_path, 10), config(tmp_path), spark=spark, workers=2, start_timeout_s=4)
         with pytest.raises(WorkersNotStartedError, match=r"of 2 workers came within 4 s: other jobs"):
             job.start()
@@ -81,10 +82,10 @@ def test_segments_into_transactions_through_a_kill(
     copied.sink_to(PravegaTransactionalSink(pravega, "out", events=EVENTS), uid="out")
     told = Told()
     with SparkJob(env.job_graph(), config(tmp_path, interval_ms=500), spark=spark, observer=told) as job:
-        until(lambda: len(asyncio.run(with_stream("out", read_all))) >= 300, "the first half")
+        wait_until(lambda: len(asyncio.run(with_stream("out", read_all))) >= 300, "the first half")
         os.kill(told_pids(tmp_path)[0], signal.SIGKILL)
         asyncio.run(with_stream("in", lambda stream: write(stream, rows[300:])))
-        until(lambda: len(asyncio.run(with_stream("out", read_all))) >= 600, "the second half")
+        wait_until(lambda: len(asyncio.run(with_stream("out", read_all))) >= 600, "the second half")
         assert job.epoch == 2
         job.stop_with_savepoint(str(tmp_path / "savepoint"))
     found = asyncio.run(with_stream("out", read_all))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,8 +13,7 @@ import pytest
 from pravega_lab import connect
 from pravega_lab.engine.server.store_process import StoreProcess
 from tests.engine.server.versitygw import NoServerError, S3Server
-
-PATIENCE_S = 60.0
+from tests.waiting import wait_until
 
 
 @pytest.fixture
@@ -30,13 +28,6 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Server
     started.start()
     yield started
     started.kill()
-
-
-def wait_for(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.05)
 
 
 @pytest.mark.slow
@@ -62,7 +53,7 @@ def test_segments_in_s3_survive_kills_of_store_and_server(tmp_path: Path, server
         with connect(store.uri) as client:
             client.create_stream("s3/stream")
         write(0, 1000)
-        wait_for(lambda: chunks() >= 16, "the first events move")
+        wait_until(lambda: chunks() >= 16, "the first events move")
         store.kill()
         store.start()
         assert read() == events[:1000]
@@ -73,12 +64,12 @@ def test_segments_in_s3_survive_kills_of_store_and_server(tmp_path: Path, server
         store.start()  # a store starts without its tier 2
         before = chunks()
         server.start()
-        wait_for(lambda: chunks() > before + 14, "the second events move once S3 is back")
+        wait_until(lambda: chunks() > before + 14, "the second events move once S3 is back")
         write(2000, 3000)
         assert read() == events
-        wait_for(lambda: chunks() >= 48, "all events move")
+        wait_until(lambda: chunks() >= 48, "all events move")
         store.kill()
-        wait_for(lambda: len(list(bucket.glob("lab/snapshot-*"))) >= 1, "a snapshot is in S3")
+        wait_until(lambda: len(list(bucket.glob("lab/snapshot-*"))) >= 1, "a snapshot is in S3")
         for snapshot in data.glob("snapshot-*"):
             snapshot.unlink()
         store.options += ["--tier2-rebuild"]
@@ -113,19 +104,19 @@ def test_a_store_whose_credentials_become_wrong_says_so_and_moves_on_with_the_ne
         with connect(store.uri) as client:
             client.create_stream("s3/stream")
         write("before")
-        wait_for(lambda: has_moved(b"before"), "the first event moves")
+        wait_until(lambda: has_moved(b"before"), "the first event moves")
         server.kill()
         server.secret = "changed"
         server.start()
         write("while they are wrong")
-        wait_for(lambda: ": PermissionError" in store.log(), "the log says what is wrong")
+        wait_until(lambda: ": PermissionError" in store.log(), "the log says what is wrong")
         assert "credentials when it starts" in store.log()
         store.stop()
         store.start()
-        wait_for(lambda: "Attach: PermissionError" in store.log(), "so does the log of a later start")
+        wait_until(lambda: "Attach: PermissionError" in store.log(), "so does the log of a later start")
         write("after a start with wrong ones")
         store.stop()
         options.write_text(json.dumps(server.options))
         store.start()
-        wait_for(lambda: has_moved(b"after a start"), "the other events move with the new credentials")
+        wait_until(lambda: has_moved(b"after a start"), "the other events move with the new credentials")
         assert read() == [b"before", b"while they are wrong", b"after a start with wrong ones"]

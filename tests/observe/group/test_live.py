@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,13 +16,7 @@ from tests.conformance.reader_group.readers import WAIT_S, new_group, new_stream
 from tests.conformance.wire.connection import endpoint
 from tests.observe.group.logs import check
 from tests.standalone import Standalone
-
-
-def wait_until(done: Callable[[], bool]) -> None:
-    end = time.monotonic() + WAIT_S
-    while not done():
-        assert time.monotonic() < end
-        time.sleep(0.05)
+from tests.waiting import wait_until
 
 
 def updates(watch: Watch) -> list[tuple[str, str]]:

@@ -41,7 +41,7 @@ def spark(server: ConnectServer) -> Any:
 
 
 # The same tests, with the session above; `make spark-connect` runs all of them.
-client, scope = test_sink.client, test_sink.scope
+scope = test_sink.scope
 new_stream = test_source.new_stream
 sql, shop = test_catalog.sql, test_catalog.shop
 streams = test_savepoint.streams

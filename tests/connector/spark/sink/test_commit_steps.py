@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 import pytest
 
-from pravega_lab.client import Client, ScalingPolicy, Stream, TransactionState, connect
+from pravega_lab.client import Client, ScalingPolicy, Stream, TransactionState
 from pravega_lab.connector.spark.sink.commit_steps import PassingRegister, Settlement, TableRegister
 from pravega_lab.connector.spark.sink.digest import digest_of
 from pravega_lab.connector.spark.sink.register import Record, Written, abortable
 from pravega_lab.errors import ConditionFailedError, SinkConflictError
-
-
-@pytest.fixture(scope="module")
-def client(store: str) -> Iterator[Client]:
-    with connect(store) as client:
-        yield client
 
 
 class Sink:

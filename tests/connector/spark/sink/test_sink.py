@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.errors import PySparkException
 
-from pravega_lab.client import Client, ScalingPolicy, Stream, connect
+from pravega_lab.client import Client, ScalingPolicy, Stream
 
 pytestmark = pytest.mark.spark
-
-
-@pytest.fixture(scope="module")
-def client(store: str) -> Iterator[Client]:
-    with connect(store) as client:
-        yield client
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,6 +15,7 @@ from pravega_lab.connector.spark.connections import client_of
 from pravega_lab.connector.spark.options import parse_options
 from pravega_lab.connector.spark.sink.writer import write_rows, written_for
 from pravega_lab.errors import StreamSealedError
+from tests.waiting import wait_until
 
 
 def rows(event: str) -> Any:
@@ -37,10 +37,7 @@ def test_a_task_that_writes_at_least_once_fails_if_its_last_rows_are_refused(
             stream.seal()
             yield rows("refused")
             [writer] = client_of(options.cluster)._core.stream(stream.scoped_name)._open_writers
-            deadline = time.monotonic() + 60
-            while not writer.is_failed:
-                assert time.monotonic() < deadline
-                time.sleep(0.01)
+            wait_until(lambda: writer.is_failed)
 
         with pytest.raises(StreamSealedError):
             write_rows(options, batches(), [])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +22,6 @@ from tests.standalone import Standalone
 
 pytestmark = pytest.mark.spark
 DAY_ONE_S = 1_000_000_000  # event times behind the watermark that every query begins with
-
-
-@pytest.fixture(scope="module")
-def client(store: str) -> Iterator[Client]:
-    with connect(store) as client:
-        yield client
 
 
 @pytest.fixture

@@ -5,13 +5,13 @@ from __future__ import annotations
 import bisect
 import itertools
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 import pyarrow as pa
 import pytest
 from pyspark.sql.types import LongType, StructType
 
-from pravega_lab.client import HEAD, Client, ScalingPolicy, Stream, connect
+from pravega_lab.client import HEAD, Client, ScalingPolicy, Stream
 from pravega_lab.client.values import RetentionKind, ScalingKind
 from pravega_lab.connector.spark.data_source import PravegaDataSource
 from pravega_lab.connector.spark.options import Cluster, parse_options
@@ -21,12 +21,6 @@ from pravega_lab.connector.spark.source.splits import plan
 from pravega_lab.connector.spark.source.streams import StreamView, ensure_stream
 from pravega_lab.errors import BadInputError, SegmentNotFoundError, StreamNotFoundError, TruncatedDataError
 from pravega_lab.protocol.stream_cut import StreamCut
-
-
-@pytest.fixture(scope="module")
-def client(store: str) -> Iterator[Client]:
-    with connect(store) as client:
-        yield client
 
 
 @pytest.fixture

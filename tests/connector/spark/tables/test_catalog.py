@@ -12,7 +12,7 @@ import pytest
 from pyspark.errors import AnalysisException, IllegalArgumentException, PySparkException
 
 from pravega_lab import Lab, Table
-from pravega_lab.client import Client, EventPointer, ScalingPolicy, connect
+from pravega_lab.client import Client, EventPointer, ScalingPolicy
 from pravega_lab.client.registry import Serializer, avro_schema
 from pravega_lab.connector.spark.catalog.jar import SETTING, compiled, jar_path
 from tests.spark.connect import needs_jvm
@@ -20,12 +20,6 @@ from tests.spark.connect import needs_jvm
 pytestmark = pytest.mark.spark
 MERGE = "MERGE INTO pravega.{shop}.plain t USING pravega.{shop}.plain u ON t.event = u.event"
 PUSHES = "spark.sql.python.filterPushdown.enabled"
-
-
-@pytest.fixture
-def client(store: str) -> Iterator[Client]:
-    with connect(store) as client:
-        yield client
 
 
 @pytest.fixture

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
 from pyspark.sql.types import LongType, StringType, StructType
 
-from pravega_lab.client import Client, Stream, connect
+from pravega_lab.client import Client, Stream
 from pravega_lab.connector.spark.catalog.commands import answer
 from pravega_lab.connector.spark.data_source import PravegaDataSource
 from pravega_lab.connector.spark.options import CATALOG_TABLE
@@ -21,12 +21,6 @@ from pravega_lab.connector.tables.descriptions import StoredDescriptions
 from pravega_lab.errors import BadInputError
 
 Ask = Callable[..., dict[str, Any]]
-
-
-@pytest.fixture
-def client(store: str) -> Iterator[Client]:
-    with connect(store) as client:
-        yield client
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorP
 from pyspark.errors import PySparkException
 from pyspark.sql.types import BinaryType, LongType, StringType, StructType, YearMonthIntervalType
 
-from pravega_lab.client import Client, ScalingPolicy, connect
+from pravega_lab.client import Client, ScalingPolicy
 from pravega_lab.connector.rows.typed_rows import TypedRows
 from pravega_lab.connector.spark.options import parse_options
 from pravega_lab.connector.spark.sink.rows import arrays, check_rows
@@ -24,12 +24,6 @@ from pravega_lab.errors import BadInputError, CorruptRowError
 
 ADDRESS = {"scope": "demo", "stream": "orders"}
 ORDERS = "id bigint, item string, price decimal(10,2), at timestamp"
-
-
-@pytest.fixture(scope="module")
-def client(store: str) -> Iterator[Client]:
-    with connect(store) as client:
-        yield client
 
 
 @pytest.fixture
