@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
@@ -23,6 +24,9 @@ from tests.conformance.flink.flink import may_have_flink
 from tests.conformance.real_pravega import NoRealPravegaError, RealPravega
 from tests.conformance.wheel.bounded import bounded
 from tests.standalone import Standalone
+
+if TYPE_CHECKING:
+    from pravega_lab.engine.simulation.store.world import World
 
 ROOT = Path(__file__).parents[1]
 WHEEL = ROOT / "tests" / "conformance" / "wheel"
@@ -64,6 +68,18 @@ def real_pravega() -> str:
 
 def pytest_unconfigure() -> None:
     shared.end()
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    """A store and its clients in virtual time. `tests.simulated` runs stories in it."""
+    from pravega_lab.engine.simulation.kernel.journal import Journal
+    from pravega_lab.engine.simulation.kernel.loop import SimulationLoop
+    from pravega_lab.engine.simulation.store.world import World
+
+    loop = SimulationLoop(1)  # type: ignore[abstract]
+    yield World(loop, Journal())
+    loop.dispose()
 
 
 _names = itertools.count()

@@ -26,7 +26,8 @@ from pravega_lab.client.byte_streams import reader as byte_reader
 from pravega_lab.client.byte_streams import writer as byte_writer
 from pravega_lab.client.connection.receiver import FrameReceiver
 from pravega_lab.client.loop_thread import loop_thread
-from pravega_lab.client.reader_group import reading
+from pravega_lab.client.reader_group import event_reader, group, reading
+from pravega_lab.client.reader_group import sync as group_sync
 from pravega_lab.client.reading import batches, segment_reader
 from pravega_lab.client.registry import (
     AsyncDeserializer,
@@ -60,6 +61,9 @@ PAIRS = [
     (SchemaRegistry, AsyncSchemaRegistry),
     (Serializer, AsyncSerializer),
     (Deserializer, AsyncDeserializer),
+    (group_sync.ReaderGroup, group.AsyncReaderGroup),
+    (group_sync.PendingCheckpoint, group.AsyncPendingCheckpoint),
+    (group_sync.Reader, event_reader.AsyncReader),
 ]
 # What the core's parts offer to each other.
 INTERNAL = {
@@ -71,6 +75,7 @@ INTERNAL = {
     "AsyncByteReader": {"put_back"},
     "AsyncEntries": {"put_back"},
     "AsyncTransaction": {"appends"},
+    "AsyncReader": {"next_events", "put_back"},
     "AsyncOrderedSegmentReader": {
         "take", "wait", "wait_for_many", "set_ready", "next_ready", "first_ready", "open_available",
         "is_available", "check_open", "position_before", "put_back",
@@ -104,7 +109,7 @@ def test_every_call_says_what_it_does(sync: type, core: type) -> None:
 
 def test_importing_starts_nothing_and_imports_nothing_heavy() -> None:
     program = (
-        "import sys, threading, pravega_lab.client\n"
+        "import sys, threading, pravega_lab.client.reader_group\n"
         "heavy = {'grpc', 'numba', 'numpy', 'pyarrow', 'pandas'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
         "assert threading.active_count() == 1\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,8 +18,6 @@ from pravega_lab.client.reader_group.event_reader import AsyncReader
 from pravega_lab.client.reader_group.group import AsyncReaderGroup
 from pravega_lab.client.reader_group.opening import reading
 from pravega_lab.engine.simulation.groups.apps import group_of
-from pravega_lab.engine.simulation.kernel.journal import Journal
-from pravega_lab.engine.simulation.kernel.loop import SimulationLoop
 from pravega_lab.engine.simulation.store.world import World
 from pravega_lab.errors import StoreUnavailableError, StreamNotFoundError
 from pravega_lab.protocol.metadata import reader_group as rg
@@ -28,13 +26,6 @@ STREAM = "sim/stream"
 EVENTS = [f"{number}".encode() for number in range(10)]
 EVENT_BYTES = 9  # with its header
 KEYS = {"low": "1", "high": "0"}  # of the lower and the upper half of the key space
-
-
-@pytest.fixture
-def world() -> Iterator[World]:
-    loop = SimulationLoop(1)  # type: ignore[abstract]
-    yield World(loop, Journal())
-    loop.dispose()
 
 
 def tell(world: World, story: Callable[[AsyncReaderGroup], Coroutine[Any, Any, None]]) -> None:

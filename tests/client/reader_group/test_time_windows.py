@@ -7,13 +7,13 @@ from random import Random
 
 import pytest
 
+from pravega_lab.client import AsyncClient
 from pravega_lab.client.reader_group import time_windows
 from pravega_lab.client.reader_group.time_windows import StreamTime, is_before
-from pravega_lab.engine.simulation.kernel.journal import Journal
-from pravega_lab.engine.simulation.kernel.loop import SimulationLoop
 from pravega_lab.engine.simulation.store.world import World
 from pravega_lab.protocol.metadata.watermark import Watermark
 from pravega_lab.protocol.names import MARK_PREFIX, SegmentRange, segment_id
+from tests.simulated import STREAM, tell
 
 WHOLE = SegmentRange(0, 0.0, 1.0)
 LOW, HIGH = SegmentRange(segment_id(1, 1), 0.0, 0.5), SegmentRange(segment_id(1, 2), 0.5, 1.0)
@@ -125,34 +125,27 @@ def test_marks_are_looked_for_at_intervals_and_only_where_one_could_matter(
     assert found == [(None, 15), (None, 15), (10, 25), (20, None), (20, None), (20, 35)]
 
 
-def test_marks_are_read_once_each_and_after_a_truncation_from_the_oldest() -> None:
-    loop = SimulationLoop(1)  # type: ignore[abstract]
-    world = World(loop, Journal())
+def test_marks_are_read_once_each_and_after_a_truncation_from_the_oldest(world: World) -> None:
+    async def story(client: AsyncClient) -> None:
+        log = client.revisioned_stream(f"sim/{MARK_PREFIX}story")
+        marks = time_windows.Marks(client.stream(STREAM)._context)
+        assert await marks.next() == []
+        written = [mark(number, whole=10 * number) for number in range(1, 6)]
+        for one in written[:2]:
+            await log.append(one.to_bytes())
+        assert await marks.next() == written[:2]
+        assert await marks.next() == []
+        await log.append(written[2].to_bytes())
+        assert await marks.next() == written[2:3]
+        await log.append(written[3].to_bytes())
+        behind = await log.latest()
+        await log.append(written[4].to_bytes())
+        await log.truncate(behind)
+        assert await marks.next() == written[4:]
+        await marks.close()
+        await log.close()
 
-    async def story() -> None:
-        await world.store.start()
-        async with world.client("story") as client:
-            await client.create_stream("sim/story")
-            log = client.revisioned_stream(f"sim/{MARK_PREFIX}story")
-            marks = time_windows.Marks(client.stream("sim/story")._context)
-            assert await marks.next() == []
-            written = [mark(number, whole=10 * number) for number in range(1, 6)]
-            for one in written[:2]:
-                await log.append(one.to_bytes())
-            assert await marks.next() == written[:2]
-            assert await marks.next() == []
-            await log.append(written[2].to_bytes())
-            assert await marks.next() == written[2:3]
-            await log.append(written[3].to_bytes())
-            behind = await log.latest()
-            await log.append(written[4].to_bytes())
-            await log.truncate(behind)
-            assert await marks.next() == written[4:]
-            await marks.close()
-            await log.close()
-
-    loop.run_until_complete(story())
-    loop.dispose()
+    tell(world, story)
 
 
 def test_a_place_that_goes_back_loses_no_lower_bound() -> None:

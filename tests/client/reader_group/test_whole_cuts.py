@@ -15,8 +15,6 @@ from pravega_lab.client.reader_group.whole_cuts import Start, add_start, is_whol
 from pravega_lab.client.reading.cuts import settled, settled_end
 from pravega_lab.client.values import HEAD, TAIL, ScalingPolicy, Successor
 from pravega_lab.engine.simulation.groups.apps import group_of
-from pravega_lab.engine.simulation.kernel.journal import Journal
-from pravega_lab.engine.simulation.kernel.loop import SimulationLoop
 from pravega_lab.engine.simulation.store.world import World
 from pravega_lab.protocol.metadata.reader_group import (
     CompactReaderGroupState,
@@ -153,10 +151,8 @@ def test_what_takes_the_place_of_read_segments_whose_successors_have_begun(
 
 
 @pytest.mark.parametrize("is_0_read", [False, True])
-def test_reads_and_groups_end_at_a_cut_in_the_middle_of_a_scale(is_0_read: bool) -> None:
+def test_reads_and_groups_end_at_a_cut_in_the_middle_of_a_scale(world: World, is_0_read: bool) -> None:
     """#0 and #1 give way to #2, which has keys of both, and to #3, which was begun before #2."""
-    loop = SimulationLoop(1)  # type: ignore[abstract]
-    world = World(loop, Journal())
     low, high = "1", "0"  # keys of #0 and #2, and of #1 and #3
 
     async def main() -> None:
@@ -194,5 +190,4 @@ def test_reads_and_groups_end_at_a_cut_in_the_middle_of_a_scale(is_0_read: bool)
             async with stream.read(HEAD, TAIL) as batches:
                 assert [event async for event in batches.events()] == after
 
-    loop.run_until_complete(main())
-    loop.dispose()
+    world.loop.run_until_complete(main())

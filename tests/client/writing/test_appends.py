@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine, Generator, Iterator, Sequence
+from collections.abc import Coroutine, Generator, Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
 from itertools import count
@@ -25,8 +25,6 @@ from pravega_lab.client.writing.appender import BLOCK_BYTES, IN_FLIGHT_BYTES_MAX
 from pravega_lab.client.writing.appends import Appends
 from pravega_lab.client.writing.event_buffer import Added, Collected
 from pravega_lab.client.writing.writer import AsyncEventWriter, StreamTarget
-from pravega_lab.engine.simulation.kernel.journal import Journal
-from pravega_lab.engine.simulation.kernel.loop import SimulationLoop
 from pravega_lab.engine.simulation.store.world import World
 from pravega_lab.errors import AccessDeniedError, Definite, PravegaError, RefusedError, StreamSealedError
 from pravega_lab.protocol.names import SegmentRange
@@ -47,25 +45,7 @@ from tests.client.helpers import (
     numbered,
     numbers_by_key,
 )
-
-STREAM = "sim/story"
-
-
-@pytest.fixture
-def world() -> Iterator[World]:
-    loop = SimulationLoop(1)  # type: ignore[abstract]
-    yield World(loop, Journal())
-    loop.dispose()
-
-
-def tell(world: World, story: Callable[[AsyncClient], Any]) -> Any:
-    async def main() -> Any:
-        await world.store.start()
-        async with world.client("story") as client:
-            await client.create_stream(STREAM)
-            return await story(client)
-
-    return world.loop.run_until_complete(main())
+from tests.simulated import STREAM, tell
 
 
 async def stored(client: AsyncClient) -> list[bytes]:

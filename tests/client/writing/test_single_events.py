@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from random import Random
-from typing import Any
 
 import pytest
 
@@ -23,8 +22,6 @@ from pravega_lab.client.writing import appends as appends_module
 from pravega_lab.client.writing import event_buffer
 from pravega_lab.client.writing.appends import PATIENCE_S, Appends
 from pravega_lab.client.writing.event_buffer import Added, EventBuffer
-from pravega_lab.engine.simulation.kernel.journal import Journal
-from pravega_lab.engine.simulation.kernel.loop import SimulationLoop
 from pravega_lab.engine.simulation.store.scenarios import run_seed
 from pravega_lab.engine.simulation.store.world import World
 from pravega_lab.errors import BadInputError, Definite, EventTooLargeError, PravegaError, StreamSealedError
@@ -38,9 +35,9 @@ from tests.client.helpers import (
     events_of,
     numbered,
 )
+from tests.simulated import STREAM, tell
 
 NewStream = Callable[..., Stream]
-STREAM = "sim/story"
 
 
 @pytest.fixture
@@ -162,23 +159,6 @@ def test_collected_events_are_routed_as_any_others(n_events: int) -> None:
 @pytest.mark.parametrize("seed", range(1, 5))
 def test_single_events_of_a_thread_survive_scales_cuts_and_crashes(seed: int) -> None:
     assert run_seed(seed, "singles").problems == []
-
-
-@pytest.fixture
-def world() -> Iterator[World]:
-    loop = SimulationLoop(1)  # type: ignore[abstract]
-    yield World(loop, Journal())
-    loop.dispose()
-
-
-def tell(world: World, story: Callable[[AsyncClient], Any]) -> Any:
-    async def main() -> Any:
-        await world.store.start()
-        async with world.client("story") as client:
-            await client.create_stream(STREAM)
-            return await story(client)
-
-    return world.loop.run_until_complete(main())
 
 
 def test_events_that_find_all_appenders_busy_are_sent_together(world: World) -> None:

@@ -35,7 +35,7 @@ from pravega_lab.engine.flow.errors import (
 )
 from pravega_lab.engine.flow.files import MemoryFiles
 from pravega_lab.engine.flow.graph.graph import JobGraph, NodeEdge
-from pravega_lab.engine.flow.graph.stream import DataStream, StreamEnvironment
+from pravega_lab.engine.flow.graph.stream import StreamEnvironment
 from pravega_lab.engine.flow.master.batch_mode import run_batch
 from pravega_lab.engine.flow.master.config import JobConfig
 from pravega_lab.engine.flow.master.job import Job, run
@@ -961,27 +961,6 @@ def test_rows_of_different_columns_are_refused() -> None:
         _ = Batch.of_rows([{"a": "\ud800"}]).arrow
     with pytest.raises(BadInputError, match=r"named by strings, but a row is \{1: 2\}"):
         _ = Batch.of_rows([{1: 2}]).arrow  # type: ignore[dict-item]
-
-
-@pytest.mark.parametrize(
-    ("program", "message"),
-    [
-        (lambda stream: stream.map(lambda row: None), "a function gave None; is a return missing"),
-        (
-            lambda stream: stream.flat_map(lambda row: "ab"),
-            "is a dict of its columns, but a function gave 'a'",
-        ),
-        (
-            lambda stream: stream.map_batches(lambda batch: None),
-            "map_batches returned a NoneType; return a py",
-        ),
-    ],
-)
-def test_what_is_no_row_is_refused(program: Callable[[DataStream], DataStream], message: str) -> None:
-    virtual, env = Virtual(), StreamEnvironment()
-    collect(program(env.from_rows([{"n": 1}])), [])
-    with pytest.raises(JobFailedError, match=message):
-        virtual.finish(env, JobConfig(None))
 
 
 @pytest.mark.parametrize(

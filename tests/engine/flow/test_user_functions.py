@@ -250,9 +250,18 @@ async def passes(row: Row) -> bool:
         (lambda stream: stream.key_by("n").process(AsyncOpen()), "open returned a coroutine"),
         (lambda stream: stream.filter(passes), "filter.* a coroutine, which is always true"),
         (lambda stream: stream.filter(number_in_place), "filter.* a generator, which is always true"),
+        (lambda stream: stream.map(lambda row: None), "a function gave None; is a return missing"),
+        (
+            lambda stream: stream.flat_map(lambda row: "ab"),
+            "is a dict of its columns, but a function gave 'a'",
+        ),
+        (
+            lambda stream: stream.map_batches(lambda batch: None),
+            "map_batches returned a NoneType; return a py",
+        ),
     ],
 )
-def test_a_function_that_has_not_run_or_returns_what_nobody_reads_is_refused(
+def test_a_function_that_has_not_run_or_returns_no_rows_is_refused(
     program: Callable[[DataStream], DataStream], message: str
 ) -> None:
     """Its rows would be missing, or all would pass, and nothing would say so."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -11,8 +11,6 @@ import pytest
 from pravega_lab.client.client import AsyncClient
 from pravega_lab.client.controller.link import ControllerCallError
 from pravega_lab.client.values import ScalingPolicy, TransactionState
-from pravega_lab.engine.simulation.kernel.journal import Journal
-from pravega_lab.engine.simulation.kernel.loop import SimulationLoop
 from pravega_lab.engine.simulation.store.store_process import StoreProcess
 from pravega_lab.engine.simulation.store.world import World
 from pravega_lab.errors import (
@@ -22,26 +20,14 @@ from pravega_lab.errors import (
     StreamNotFoundError,
     StreamSealedError,
 )
+from tests import simulated
+from tests.simulated import STREAM
 
-STREAM = "sim/story"
 EVENT_BYTES = 1 << 20
 
 
-@pytest.fixture
-def world() -> Iterator[World]:
-    loop = SimulationLoop(1)  # type: ignore[abstract]
-    yield World(loop, Journal())
-    loop.dispose()
-
-
 def tell(world: World, story: Callable[[AsyncClient, StoreProcess], Coroutine[Any, Any, None]]) -> None:
-    async def main() -> None:
-        await world.store.start()
-        async with world.client("story") as client:
-            await client.create_stream(STREAM)
-            await story(client, world.store)
-
-    world.loop.run_until_complete(main())
+    simulated.tell(world, lambda client: story(client, world.store))
 
 
 def lose_first_answers(client: AsyncClient, monkeypatch: pytest.MonkeyPatch) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -28,27 +28,12 @@ from pravega_lab.errors import (
     StreamNotFoundError,
 )
 from pravega_lab.protocol.wire.commands import ConditionalAppend, DataAppended, SetupAppend
-
-STREAM = "sim/story"
-
-
-@pytest.fixture
-def world() -> Iterator[World]:
-    loop = SimulationLoop(1)  # type: ignore[abstract]
-    yield World(loop, Journal())
-    loop.dispose()
+from tests import simulated
+from tests.simulated import STREAM
 
 
 def tell(world: World, story: Callable[[AsyncClient, StoreProcess], Coroutine[Any, Any, Any]]) -> Any:
-    """Run ``story`` with a client of a store that has an empty stream."""
-
-    async def main() -> Any:
-        await world.store.start()
-        async with world.client("story") as client:
-            await client.create_stream(STREAM)
-            return await story(client, world.store)
-
-    return world.loop.run_until_complete(main())
+    return simulated.tell(world, lambda client: story(client, world.store))
 
 
 async def texts(batches: Any, count: int) -> list[bytes]:

@@ -1,66 +1,22 @@
-"""The synchronous reader groups have the methods of the core; importing it starts nothing."""
+"""Configurations of reader groups, and the logs that a client makes without a request."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pravega_lab.client import Client
 from pravega_lab.client.reader_group import (
-    event_reader,
-    group,
     reading,
     revisioned_stream,
     state_synchronizer,
-    sync,
 )
 from pravega_lab.client.reader_group.calls import complete
-from pravega_lab.client.shared_state import revisioned, synchronizer
-from pravega_lab.client.shared_state import sync as state_sync
 from pravega_lab.errors import BadInputError
 from pravega_lab.protocol.metadata.reader_group import ReaderGroupConfig
 from pravega_lab.protocol.stream_cut import UNBOUNDED, StreamCut
 from tests.client.reader_group.test_synchronizer import Numbers
-from tests.client.test_sync import public, signature
-
-PAIRS = [
-    (sync.ReaderGroup, group.AsyncReaderGroup),
-    (sync.PendingCheckpoint, group.AsyncPendingCheckpoint),
-    (sync.Reader, event_reader.AsyncReader),
-    (state_sync.RevisionedStream, revisioned.AsyncRevisionedStream),
-    (state_sync.StateSynchronizer, synchronizer.AsyncStateSynchronizer),
-]
-# What the core's parts offer to each other.
-INTERNAL = {"AsyncReader": {"next_events", "put_back"}}
-
-
-@pytest.mark.parametrize(("sync", "core"), PAIRS, ids=lambda kind: kind.__name__)
-def test_same_names_and_signatures(sync: type, core: type) -> None:
-    ours = public(sync)
-    theirs = {n: v for n, v in public(core).items() if n not in INTERNAL.get(core.__name__, set())}
-    assert sorted(ours) == sorted(theirs)
-    for name, value in ours.items():
-        assert signature(value) == signature(theirs[name]), name
-
-
-@pytest.mark.parametrize("sync", [pair[0] for pair in PAIRS], ids=lambda kind: kind.__name__)
-def test_every_call_says_what_it_does(sync: type) -> None:
-    for name, value in public(sync).items():
-        assert (value.fget if isinstance(value, property) else value).__doc__, name
-
-
-def test_importing_starts_nothing_and_imports_nothing_heavy() -> None:
-    program = (
-        "import sys, threading, pravega_lab.client.reader_group\n"
-        "heavy = {'grpc', 'numba', 'numpy', 'pyarrow', 'pandas'} & set(sys.modules)\n"
-        "assert not heavy, heavy\n"
-        "assert threading.active_count() == 1\n"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[3])
 
 
 def test_a_configuration() -> None:
