@@ -1,6 +1,6 @@
 // Where things are: state to geometry, in CSS pixels.
 import { seconds } from "../page/drawing/format.ts";
-import type { Box } from "../page/drawing/scale.ts";
+import type { Area, Box } from "../page/drawing/scale.ts";
 import type { CheckpointModel } from "./model.ts";
 import { known, passedAt, phasesOf, spent } from "./moment.ts";
 
@@ -15,11 +15,6 @@ const DETAIL = { words: 34, least: 108, row: 19, axis: 26 };
 const ROW_MAX = 22;
 const HEADING = 16; // of the other system's rows
 const ROWS_SHARE = 0.68; // of the width; the rest is for words
-
-export interface Area {
-  top: number;
-  bottom: number;
-}
 
 export interface Layout {
   left: number;

@@ -1,6 +1,6 @@
 // A job's subtasks and channels: rows to what was so at a moment. It knows no rule of checkpoints. Times are seconds
 // since the view's origin.
-import { append, lastUntil, Store } from "../page/data/store.ts";
+import { append, countWhile, lastUntil, Store } from "../page/data/store.ts";
 
 // rows.py has the same formats, states and marks.
 export const FORMATS = {
@@ -284,13 +284,7 @@ export class JobModel {
   /** Return the newest sentence of a moment. */
   sentenceAt(t: number): string {
     const all = this.store.lists.said ?? [];
-    let [low, high] = [0, all.length];
-    while (low < high) {
-      const mid = (low + high) >> 1;
-      if (all[mid][1] <= t) low = mid + 1;
-      else high = mid;
-    }
-    return low ? all[low - 1][2] : "";
+    return all[countWhile(all.length, (i) => all[i][1] <= t) - 1]?.[2] ?? "";
   }
 
   jobAt(t: number): string {

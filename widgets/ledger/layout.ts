@@ -1,6 +1,6 @@
 // Where things are: state to geometry, in CSS pixels.
 import { PALETTE } from "../page/drawing/colours.ts";
-import type { Box } from "../page/drawing/scale.ts";
+import type { Area, Box } from "../page/drawing/scale.ts";
 import type { LedgerModel, Name } from "./model.ts";
 import { until } from "./model.ts";
 
@@ -15,11 +15,6 @@ export const LINES: readonly (readonly [Name, string])[] = [
   ["read", PALETTE[1]],
   ["committed", PALETTE[2]],
 ];
-
-export interface Area {
-  top: number;
-  bottom: number;
-}
 
 export type Point = readonly [x: number, y: number];
 

@@ -2,7 +2,7 @@
 // are seconds since the view's origin.
 
 import type { Mark } from "../page/data/marks.ts";
-import { Store } from "../page/data/store.ts";
+import { countWhile, Store } from "../page/data/store.ts";
 import { count } from "../page/drawing/format.ts";
 
 // view.py has the same format.
@@ -110,13 +110,7 @@ export class LedgerModel {
   /** Return the row of the newest counts at a moment, or -1. */
   rowAt(t: number): number {
     const at = this.times;
-    let [lo, hi] = [0, this.n];
-    while (lo < hi) {
-      const mid = (lo + hi) >> 1;
-      if (at[mid] <= t) lo = mid + 1;
-      else hi = mid;
-    }
-    return lo - 1;
+    return countWhile(this.n, (row) => at[row] <= t) - 1;
   }
 
   /** Return a count, or null where it is not known. */

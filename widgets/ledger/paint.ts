@@ -2,8 +2,8 @@
 import { VERMILION } from "../page/drawing/colours.ts";
 import { count, upTo } from "../page/drawing/format.ts";
 import { type Context, haloText } from "../page/drawing/patterns.ts";
-import type { Box } from "../page/drawing/scale.ts";
-import { type Area, faultLabels, highest, LINES, type Point, staircase, stripOf } from "./layout.ts";
+import type { Area, Box } from "../page/drawing/scale.ts";
+import { faultLabels, highest, LINES, type Point, staircase, stripOf } from "./layout.ts";
 import type { LedgerModel } from "./model.ts";
 import type { State } from "./state.ts";
 

@@ -1,5 +1,5 @@
 // Where things are: state to geometry, in CSS pixels.
-import type { Box } from "../page/drawing/scale.ts";
+import type { Area, Box } from "../page/drawing/scale.ts";
 import type { BatchModel } from "./model.ts";
 
 const ROWS = 220;
@@ -8,11 +8,6 @@ const ROW_MAX = 17;
 const ROW_MIN = 5.5;
 
 export const heightOf = (scale: number): number => (ROWS + 2 * STRIP + 62) * scale;
-
-export interface Area {
-  top: number;
-  bottom: number;
-}
 
 export interface Layout {
   rows: Area;

@@ -1,8 +1,10 @@
 // Under the batches rows per second and lag, to their right what the chosen batch spent.
+
 import { bytes, count } from "../page/drawing/format.ts";
+import type { Area } from "../page/drawing/scale.ts";
 import { firstFit } from "../page/drawing/text.ts";
 import { columns, type Piece, piece, swatch } from "../page/elements.ts";
-import { type Area, type Step, steps } from "./layout.ts";
+import { type Step, steps } from "./layout.ts";
 import type { Scene } from "./paint.ts";
 
 const ORANGE = "#E69F00";

@@ -2,7 +2,7 @@
 //
 // There may be a hundred thousand segments. Functions that go through all of them read the columns once and count
 // through typed arrays, because plain arrays and for-of take two to five times as long.
-import type { Box } from "../page/drawing/scale.ts";
+import { type Area, type Box, yOf } from "../page/drawing/scale.ts";
 import { type PlacedLabel, placeLabels } from "../page/drawing/text.ts";
 import type { SegmentModel } from "./model.ts";
 
@@ -13,11 +13,6 @@ const CAUSE_LINES = 3;
 
 /** The height of all of it: map, lane of causes, strip of rates, axes. */
 export const heightOf = (scale: number): number => (MAP + LANE + STRIP + 52) * scale;
-
-export interface Area {
-  top: number;
-  bottom: number;
-}
 
 export interface Layout {
   map: Area;
@@ -34,8 +29,6 @@ export function layout(b: Pick<Box, "scale" | "height">): Layout {
   const lane = { top: strip.top - (LANE + 3) * s, bottom: strip.top - 3 * s };
   return { map: { top: 18 * s, bottom: lane.top - 3 * s }, lane, strip };
 }
-
-export const yOf = (map: Area, key: number): number => map.bottom - key * (map.bottom - map.top);
 
 /** Return the segments on the screen at the clock's time. */
 export function visible(model: SegmentModel, b: Pick<Box, "from" | "to" | "now">): Uint32Array {

@@ -3,7 +3,7 @@
 
 import type { Mark, Place, SegmentMark } from "../page/data/marks.ts";
 import { isSegment } from "../page/data/marks.ts";
-import { append, countUntil, Store } from "../page/data/store.ts";
+import { append, countWhile, Store } from "../page/data/store.ts";
 import { bytes, count, plural } from "../page/drawing/format.ts";
 import { keyPosition } from "./hashing.ts";
 
@@ -215,7 +215,7 @@ export class SegmentModel {
     const hasRate = (row: number) => events[row] >= 0 || bytes[row] >= 0;
     return (i, t) => {
       const rows = samples[i] ?? NONE;
-      const n = countUntil(rows, at, t);
+      const n = countWhile(rows.length, (k) => at[rows[k]] <= t);
       if (!n || (n < rows.length && hasRate(rows[n - 1]) && !hasRate(rows[n]))) return -1;
       return rows[n - 1];
     };

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { mix, rgb } from "../../../widgets/page/drawing/colours.ts";
+import { yOf } from "../../../widgets/page/drawing/scale.ts";
 import { keyPosition } from "../../../widgets/segment_map/hashing.ts";
 import { marks, pick } from "../../../widgets/segment_map/interaction.ts";
 import * as layout from "../../../widgets/segment_map/layout.ts";
@@ -154,7 +155,7 @@ test("rectangles: a sealed segment ends before its successors, an open one at no
   const { map } = layout.layout(b);
   const [x, y, w, h] = layout.rectangle(model, b, map, 0, 25);
   assert.deepEqual([x, x + w], [b.left, b.x(10_000) - 1]);
-  assert.ok(Math.abs(y + h / 2 - layout.yOf(map, 0.25)) < 1);
+  assert.ok(Math.abs(y + h / 2 - yOf(map, 0.25)) < 1);
   const open = layout.rectangle(model, b, map, 4, 25);
   assert.equal(open[0] + open[2], b.x(25_000));
 });
@@ -163,8 +164,8 @@ test("the pointer finds the segment under it, and the scale in the lane", () => 
   const model = story();
   const b = boxFor(0, 30_000, 25_000);
   const { map, lane } = layout.layout(b);
-  assert.equal(pick(model, b.x(12_000), layout.yOf(map, 0.3), b)?.key, "demo/a/#3 e1");
-  assert.equal(pick(model, b.right + 20, layout.yOf(map, 0.3), b)?.key, "demo/a/#4 e2");
+  assert.equal(pick(model, b.x(12_000), yOf(map, 0.3), b)?.key, "demo/a/#3 e1");
+  assert.equal(pick(model, b.right + 20, yOf(map, 0.3), b)?.key, "demo/a/#4 e2");
   assert.equal(pick(model, b.x(10_000) + 3, lane.top + 2, b)?.key, "scale 0");
   assert.equal(pick(model, b.x(15_000), lane.top + 2, b), null);
 });

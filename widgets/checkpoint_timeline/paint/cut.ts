@@ -4,8 +4,9 @@ import { isCut } from "../../page/data/marks.ts";
 import { ink, readerColour, VERMILION } from "../../page/drawing/colours.ts";
 import { bytes } from "../../page/drawing/format.ts";
 import { fillReader, hatch } from "../../page/drawing/patterns.ts";
+import { type Area, yOf } from "../../page/drawing/scale.ts";
 import { firstFit } from "../../page/drawing/text.ts";
-import { type Area, type Cut, cutArea } from "../layout.ts";
+import { type Cut, cutArea } from "../layout.ts";
 import type { Piece } from "../model.ts";
 import { stateAt } from "../moment.ts";
 import type { Scene } from "./scene.ts";
@@ -45,7 +46,6 @@ export function paintCut(scene: Scene): void {
 
 const columnLeft = ({ b, l }: Scene): number => l.right + 40 * b.scale;
 const columnWidth = ({ b }: Scene): number => 30 * b.scale;
-const yOf = ({ top, bottom }: Area, key: number): number => bottom - key * (bottom - top);
 
 /** Paint what is known about a job's checkpoint instead of a cut. */
 function paintAbout({ ctx, b, model, l, picked }: Scene, { top }: Area): void {

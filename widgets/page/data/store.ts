@@ -80,15 +80,15 @@ export class Store<F extends Formats = Formats, Facts = object, Lists = object> 
 
 /** Return the last of the rows (sorted by time) at or before `t`, or -1; `at` gives the times by row. */
 export function lastUntil(rows: readonly number[], at: Float32Array, t: number): number {
-  return rows[countUntil(rows, at, t) - 1] ?? -1;
+  return rows[countWhile(rows.length, (i) => at[rows[i]] <= t) - 1] ?? -1;
 }
 
-/** Return how many of the rows (sorted by time) are at or before `t`. */
-export function countUntil(rows: readonly number[], at: Float32Array, t: number): number {
-  let [lo, hi] = [0, rows.length];
+/** Return how many of `n` places, from the first on, fulfil a condition that no later place fulfils. */
+export function countWhile(n: number, holds: (i: number) => boolean): number {
+  let [lo, hi] = [0, n];
   while (lo < hi) {
     const mid = (lo + hi) >> 1;
-    if (at[rows[mid]] <= t) lo = mid + 1;
+    if (holds(mid)) lo = mid + 1;
     else hi = mid;
   }
   return lo;

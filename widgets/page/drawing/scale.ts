@@ -30,6 +30,15 @@ export interface Box {
   font(px?: number, weight?: string): string;
 }
 
+/** A part of a view, from one y to another. */
+export interface Area {
+  top: number;
+  bottom: number;
+}
+
+/** Return where a key of the key space is, with 0 at the bottom. */
+export const yOf = ({ top, bottom }: Area, key: number): number => bottom - key * (bottom - top);
+
 interface Size {
   scale: number;
   width: number;

@@ -1,10 +1,10 @@
 // Around the map: the key axis, the gutter with what each active segment does, the path of a key.
 import { bytes, count } from "../../page/drawing/format.ts";
 import type { Context } from "../../page/drawing/patterns.ts";
-import type { Box } from "../../page/drawing/scale.ts";
+import { type Box, yOf } from "../../page/drawing/scale.ts";
 import { commonStart, firstFit } from "../../page/drawing/text.ts";
 import { keyPosition } from "../hashing.ts";
-import { type Gutter, gutterOf, gutterRows, type Layout, opened, yOf } from "../layout.ts";
+import { type Gutter, gutterOf, gutterRows, type Layout, opened } from "../layout.ts";
 import type { Scene } from "./scene.ts";
 
 export function paintKeyAxis(ctx: Context, b: Box, { map }: Layout): void {

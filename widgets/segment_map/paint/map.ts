@@ -3,7 +3,8 @@
 import { isCut, isReader } from "../../page/data/marks.ts";
 import { mix, VERMILION } from "../../page/drawing/colours.ts";
 import { type Fill, fillReader, haloText, hatch } from "../../page/drawing/patterns.ts";
-import { type Rectangle, tierEdge, yOf } from "../layout.ts";
+import { yOf } from "../../page/drawing/scale.ts";
+import { type Rectangle, tierEdge } from "../layout.ts";
 import { NOBODY, WAITS } from "../model.ts";
 import { hottest } from "../state.ts";
 import { hue } from "./fills.ts";
