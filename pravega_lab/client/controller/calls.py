@@ -101,17 +101,18 @@ class Controller:
         self._is_closed = True
         await self._link.close()
 
-    async def _call(self, method: str, request: Any, lost: Lost | None = None) -> Any:
+    async def call(self, method: str, request: Any, lost: Lost | None = None) -> Any:
         """Return the answer, or raise an error of `pravega_lab.errors` for the status that ended the call.
 
         ``lost`` collects the attempts that may have taken effect although no answer arrived.
         """
         try:
-            return await self._answer(method, request, lost)
+            return await self.answer(method, request, lost)
         except ControllerCallError as error:
-            raise self._refused(method, request, error) from error
+            raise self.refused(method, request, error) from error
 
-    async def _answer(self, method: str, request: Any, lost: Lost | None = None) -> Any:
+    async def answer(self, method: str, request: Any, lost: Lost | None = None) -> Any:
+        """Do as `call`, but raise `ControllerCallError` for the status that ended the call."""
         if self._is_closed:
             raise PravegaError(f"{method}: the client of {self.uri} was closed; connect() makes a new one")
         budget_s = self._retry_for_s if self._answered else min(self._retry_for_s, FIRST_CONTACT_S)
@@ -151,11 +152,11 @@ class Controller:
     async def create_scope(self, scope: str) -> bool:
         """Create a scope and return True, or False if it existed."""
         lost: Lost = []
-        status = (await self._call("createScope", pb.ScopeInfo(scope=scope), lost)).status
+        status = (await self.call("createScope", pb.ScopeInfo(scope=scope), lost)).status
         if status == pb.CreateScopeStatus.INVALID_SCOPE_NAME:
             raise BadInputError(f"scope {scope!r}: the controller takes letters, digits, '.' and '-' only")
         no = pb.CreateScopeStatus.SCOPE_EXISTS  # unless an attempt without an answer created it
-        return _succeeded(f"create scope {scope}", status, no=no) or bool(lost)
+        return succeeded(f"create scope {scope}", status, no=no) or bool(lost)
 
     async def delete_scope(self, scope: str, *, recursive: bool = False) -> bool:
         """Delete a scope and return True, or False if there was none. Raises `NotEmptyError`.
@@ -166,14 +167,14 @@ class Controller:
         clock = asyncio.get_running_loop().time
         asked_s = clock()
         with uncertain_if_lost() as lost:
-            status = (await self._call(method, pb.ScopeInfo(scope=scope), lost)).status
+            status = (await self.call(method, pb.ScopeInfo(scope=scope), lost)).status
             if status == pb.DeleteScopeStatus.SCOPE_NOT_EMPTY:
                 raise NotEmptyError(
                     f"scope {scope} still holds streams, groups or tables: delete those first, or pass"
                     " recursive=True"
                 )
             no = pb.DeleteScopeStatus.SCOPE_NOT_FOUND  # unless an attempt without an answer deleted it
-            is_deleted = _succeeded(f"delete scope {scope}", status, no=no) or bool(lost)
+            is_deleted = succeeded(f"delete scope {scope}", status, no=no) or bool(lost)
         if is_deleted and recursive and clock() - asked_s >= EARLY_ANSWER_S:
             await self._wait_until_gone(scope)
         return is_deleted
@@ -187,7 +188,7 @@ class Controller:
         advice = "The controller may go on with it: call delete_scope() again to wait for longer."
         retries = Retries(f"delete scope {scope}", self._retry_for_s, self._chance, lambda: advice)
         try:
-            while (await self._call("checkScopeExists", pb.ScopeInfo(scope=scope))).exists:
+            while (await self.call("checkScopeExists", pb.ScopeInfo(scope=scope))).exists:
                 await retries.pause(TransientError("the controller said that it is gone, and it is not"))
         except RefusedError:  # this user may not ask, or this controller cannot say
             return
@@ -198,7 +199,7 @@ class Controller:
         def page(token: str) -> Any:
             return pb.ScopesRequest(continuationToken=pb.ContinuationToken(token=token))
 
-        return await self._pages("listScopes", page, lambda answer: list(answer.scopes))
+        return await self.pages("listScopes", page, lambda answer: list(answer.scopes))
 
     async def list_streams(self, scope: str, tag: str | None) -> list[str]:
         """Return the names of the streams of a scope, sorted. With ``tag``: of those that have it."""
@@ -215,18 +216,24 @@ class Controller:
                 raise ScopeNotFoundError(
                     f"there is no scope {scope}; client.list_scopes() lists what there is"
                 )
-            _succeeded(f"list streams of {scope}", answer.status)
+            succeeded(f"list streams of {scope}", answer.status)
             return [info.stream for info in answer.streams]
 
-        return await self._pages("listStreamsInScope" + ("ForTag" if tag is not None else ""), page, names)
+        return await self.pages("listStreamsInScope" + ("ForTag" if tag is not None else ""), page, names)
 
-    async def _pages(
+    async def pages(
         self, method: str, request: Callable[[str], Any], take: Callable[[Any], list[str]]
     ) -> list[str]:
+        """Return the names of all pages of a list, sorted.
+
+        Args:
+            request: Makes the request of a page from the token of the page before.
+            take: Returns the names in an answer, or raises.
+        """
         found: list[str] = []
         token = ""
         while True:
-            answer = await self._call(method, request(token))
+            answer = await self.call(method, request(token))
             names = take(answer)
             if not names or answer.continuationToken.token == token:
                 return sorted(dict.fromkeys(found + names))
@@ -237,7 +244,7 @@ class Controller:
     async def create_stream(self, stream: str, configuration: StreamConfiguration) -> None:
         """Create a stream. Raises `AlreadyExistsError` and `ScopeNotFoundError`."""
         with uncertain_if_lost() as lost:
-            status = (await self._call("createStream", config_message(stream, configuration), lost)).status
+            status = (await self.call("createStream", config_message(stream, configuration), lost)).status
             statuses = pb.CreateStreamStatus
             if status == statuses.STREAM_EXISTS:
                 if lost and await self.configuration(stream) == configuration:
@@ -249,13 +256,13 @@ class Controller:
                 raise BadInputError(
                     f"stream {stream!r}: the controller takes letters, digits, '.' and '-' only"
                 )
-            _succeeded(f"create stream {stream} with {configuration.scaling}", status)
+            succeeded(f"create stream {stream} with {configuration.scaling}", status)
 
     async def update_stream(self, stream: str, configuration: StreamConfiguration) -> None:
         """Replace the configuration of a stream."""
         request = config_message(stream, configuration)
         with uncertain_if_lost() as lost:
-            status = (await self._call("updateStream", request, lost)).status
+            status = (await self.call("updateStream", request, lost)).status
             _check_update(f"update {stream}", stream, status)
 
     async def configuration(self, stream: str) -> StreamConfiguration:
@@ -264,7 +271,7 @@ class Controller:
 
     async def stream_exists(self, stream: str) -> bool:
         """Return whether the stream exists."""
-        return bool((await self._call("checkStreamExists", stream_info(stream))).exists)
+        return bool((await self.call("checkStreamExists", stream_info(stream))).exists)
 
     async def seal_stream(self, stream: str) -> None:
         """Seal a stream. A sealed stream stays as it is."""
@@ -304,15 +311,16 @@ class Controller:
     ) -> Any:
         """Call about a stream, or about a ``part`` of one, and raise if it is missing."""
         try:
-            return await self._answer(method, request, lost)
+            return await self.answer(method, request, lost)
         except ControllerCallError as error:
             if error.code_name != "NOT_FOUND":
-                raise self._refused(method, request, error) from error
+                raise self.refused(method, request, error) from error
             if part and await self.stream_exists(stream):
                 raise SegmentNotFoundError(f"{stream} never had {part}, or has it no longer") from error
             raise _no_stream(stream) from error
 
-    def _refused(self, method: str, request: Any, error: ControllerCallError) -> PravegaError:
+    def refused(self, method: str, request: Any, error: ControllerCallError) -> PravegaError:
+        """Return the error of `pravega_lab.errors` for the status that ended a call."""
         if error.code_name in _TRANSIENT:
             return StoreUnavailableError(f"{method}: {error}")
         if error.code_name in ("UNAUTHENTICATED", "PERMISSION_DENIED"):
@@ -349,7 +357,7 @@ class Controller:
         scope, name = split_scoped_name(stream)
         operation = pb.StreamInfo.READ_WRITE if write else pb.StreamInfo.READ
         request = pb.StreamInfo(scope=scope, stream=name, accessOperation=operation)
-        return str((await self._call("getDelegationToken", request)).delegationToken)
+        return str((await self.call("getDelegationToken", request)).delegationToken)
 
     # segments
 
@@ -438,7 +446,7 @@ class Controller:
             result = (await self._find(stream, "noteTimestampFromWriter", request, lost=lost)).result
         if result == pb.TimestampResponse.INVALID_TIME:
             raise BadInputError(f"note_time({time}): this writer of {stream} noted a later time before")
-        _succeeded(f"note_time({time}) of a writer of {stream}", result)
+        succeeded(f"note_time({time}) of a writer of {stream}", result)
 
     # transactions
 
@@ -501,7 +509,7 @@ def uncertain_if_lost() -> Iterator[Lost]:
         raise
 
 
-def _succeeded(what: str, status: int, no: int | None = None) -> bool:
+def succeeded(what: str, status: int, no: int | None = None) -> bool:
     """Return True for SUCCESS and False for the status ``no``. Raises for FAILURE, which gives no reason."""
     if status == no:
         return False
@@ -515,7 +523,7 @@ def _check_deleted(stream: str, status: int) -> None:
         raise StreamNotSealedError(f"stream {stream} is not sealed: call seal() before delete()")
     if status == pb.DeleteStreamStatus.STREAM_NOT_FOUND:
         raise _no_stream(stream)
-    _succeeded(f"delete stream {stream}", status)
+    succeeded(f"delete stream {stream}", status)
 
 
 def _check_update(what: str, stream: str, status: int) -> None:
@@ -524,7 +532,7 @@ def _check_update(what: str, stream: str, status: int) -> None:
         raise StreamSealedError(f"{what}: the stream is sealed")
     if status in (statuses.STREAM_NOT_FOUND, statuses.SCOPE_NOT_FOUND):
         raise _no_stream(stream)
-    _succeeded(what, status)
+    succeeded(what, status)
 
 
 def _no_stream(stream: str) -> StreamNotFoundError:

@@ -99,11 +99,11 @@ class GroupCalls:
 
     async def _call(self, method: str, request: Any, lost: Lost | None = None) -> Any:
         try:
-            return await self._controller._answer(method, request, lost)
+            return await self._controller.answer(method, request, lost)
         except ControllerCallError as error:
             if error.code_name == "NOT_FOUND":
                 raise self._missing() from error
-            raise self._controller._refused(method, request, error) from error
+            raise self._controller.refused(method, request, error) from error
 
     def _check(self, what: str, status: int, missing: int | None = None) -> None:
         if missing is not None and status == missing:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pravega_lab.client.controller.calls import Controller, _succeeded, uncertain_if_lost
+from pravega_lab.client.controller.calls import Controller, succeeded, uncertain_if_lost
 from pravega_lab.client.controller.link import ControllerCallError
 from pravega_lab.client.controller.messages import segment_ranges
 from pravega_lab.client.tables.values import KeyValueTableConfiguration
@@ -24,7 +24,7 @@ async def create_table(controller: Controller, name: str, configuration: KeyValu
         secondaryKeyLength=configuration.secondary_key_length,
     )
     with uncertain_if_lost() as lost:
-        status = (await controller._call("createKeyValueTable", request, lost)).status
+        status = (await controller.call("createKeyValueTable", request, lost)).status
         statuses = pb.CreateKeyValueTableStatus
         if status == statuses.TABLE_EXISTS:
             if lost and await table_configuration(controller, name) == configuration:
@@ -36,15 +36,15 @@ async def create_table(controller: Controller, name: str, configuration: KeyValu
             raise ScopeNotFoundError(f"create {name}: there is no such scope; create it first")
         if status == statuses.INVALID_TABLE_NAME:
             raise BadInputError(f"table {name!r}: the controller takes letters, digits, '.' and '-' only")
-        _succeeded(f"create key-value table {name}", status)
+        succeeded(f"create key-value table {name}", status)
 
 
 async def table_configuration(controller: Controller, name: str) -> KeyValueTableConfiguration:
     """Return the configuration of a table. Raises `NotFoundError`."""
-    answer = await controller._call("getKeyValueTableConfiguration", _info(name))
+    answer = await controller.call("getKeyValueTableConfiguration", _info(name))
     if answer.status == pb.KeyValueTableConfigResponse.TABLE_NOT_FOUND:
         raise missing(name)
-    _succeeded(f"configuration of key-value table {name}", answer.status)
+    succeeded(f"configuration of key-value table {name}", answer.status)
     found = answer.config
     return KeyValueTableConfiguration(found.primaryKeyLength, found.secondaryKeyLength, found.partitionCount)
 
@@ -52,11 +52,11 @@ async def table_configuration(controller: Controller, name: str) -> KeyValueTabl
 async def table_segments(controller: Controller, name: str) -> list[SegmentRange]:
     """Return the segments of a table in the order of their ranges. Raises `NotFoundError`."""
     try:
-        answer = await controller._answer("getCurrentSegmentsKeyValueTable", _info(name))
+        answer = await controller.answer("getCurrentSegmentsKeyValueTable", _info(name))
     except ControllerCallError as error:
         if error.code_name == "NOT_FOUND":
             raise missing(name) from error
-        raise controller._refused("getCurrentSegmentsKeyValueTable", _info(name), error) from error
+        raise controller.refused("getCurrentSegmentsKeyValueTable", _info(name), error) from error
     return segment_ranges(answer.segmentRanges)
 
 
@@ -70,18 +70,18 @@ async def list_tables(controller: Controller, scope: str) -> list[str]:
     def names(answer: Any) -> list[str]:
         if answer.status == pb.KVTablesInScopeResponse.SCOPE_NOT_FOUND:
             raise ScopeNotFoundError(f"there is no scope {scope}; client.list_scopes() lists what there is")
-        _succeeded(f"list key-value tables of {scope}", answer.status)
+        succeeded(f"list key-value tables of {scope}", answer.status)
         return [table.kvtName for table in answer.kvtables]
 
-    return await controller._pages("listKeyValueTablesInScope", page, names)
+    return await controller.pages("listKeyValueTablesInScope", page, names)
 
 
 async def delete_table(controller: Controller, name: str) -> bool:
     """Delete a table and return True, or False if there was none."""
     with uncertain_if_lost() as lost:
-        status = (await controller._call("deleteKeyValueTable", _info(name), lost)).status
+        status = (await controller.call("deleteKeyValueTable", _info(name), lost)).status
         no = pb.DeleteKVTableStatus.TABLE_NOT_FOUND
-        return _succeeded(f"delete key-value table {name}", status, no=no) or bool(lost)
+        return succeeded(f"delete key-value table {name}", status, no=no) or bool(lost)
 
 
 def missing(name: str) -> NotFoundError:
