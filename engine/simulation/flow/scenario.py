@@ -14,11 +14,9 @@ from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from pravega_lab.errors import PravegaError
 from pravega_lab.portable.waiting import wait_for
 
 from ...flow.checkpoint.coordinator import CheckpointConfig
-from ...flow.elements import SubtaskId
 from ...flow.errors import CheckpointFailedError, JobError, RestoreError
 from ...flow.master.config import JobConfig
 from ...flow.master.job import Job
@@ -33,6 +31,7 @@ from ..kernel.traffic import RULE, Size
 from .bugs import FLOW_BUGS
 from .checkers import Watcher, compare
 from .ends import OddEnds
+from .failures import JobFailures
 from .oddities import Oddities, OddStorageError
 from .program import OUT, Program
 from .sink import CommittedTable
@@ -41,10 +40,6 @@ from .world import FlowConditions, FlowFiles, FlowHost, FlowWire
 T = TypeVar("T")
 END_WITHIN_S = 30.0
 ENOUGH_WITHIN_S = 120.0  # time limit for reaching the minimum size; a smaller run violates the rule
-
-
-class FlowFailure(PravegaError):
-    """Raised by an injected fault."""
 
 
 class FlowWorld:
@@ -173,7 +168,8 @@ class FlowWorld:
         conditions.file_fail_chance = chance.choice((0.0, 0.0, 0.01))
         self.table.retry_chance = chance.choice((0.0, 0.2))
         end_us = self.loop.now_us + int(for_s * 1e6)
-        acts = (self._kill, self._kill, self._fail_one, self._fail_all, self._savepoint)
+        fail = JobFailures(lambda: self.job, chance, self.loop.faults, self._note)
+        acts = (fail.kill, fail.kill, fail.fail_one, fail.fail_all, self._savepoint)
         while self.loop.now_us < end_us and not (until_enough and not self._is_too_small()):
             await asyncio.sleep(chance.randint(50_000, 500_000) / 1e6)
             if self.job.state in ("finished", "failed"):
@@ -188,39 +184,8 @@ class FlowWorld:
             feed.close()
         self.journal.add("world", "input ends")
 
-    async def _kill(self) -> None:
-        """Kill the process of a subtask. The job master notices it later."""
-        alive = [
-            (id, e)
-            for id, e in self.job.master.executions.items()
-            if e.running is not None and not e.state.is_terminal
-        ]
-        if not alive:
-            return
-        id, execution = self.chance.choice(alive)
-        attempt = execution.attempt
-        assert execution.running is not None
-        happens = self._happens("killed subtask", str(id))
-        if happens:
-            execution.running.process.kill()  # type: ignore[attr-defined]
-            self.faults["killed subtask"] += 1
-        await asyncio.sleep(self.chance.randint(0, 100_000) / 1e6)
-        if happens:
-            self.job.subtask_lost(id, attempt, FlowFailure("its process is gone"))
-
-    async def _fail_one(self) -> None:
-        id: SubtaskId = self.chance.choice(list(self.job.master.executions))
-        if not self._happens("failed subtask", str(id)):
-            return
-        self.faults["failed subtask"] += 1
-        self.job.fail_subtask(id, FlowFailure("a user's function raised"))
-
-    async def _fail_all(self) -> None:
-        if not self._happens("global failure"):
-            return
-        self.faults["global failure"] += 1
-        self.job.master.fail_globally(FlowFailure("an enumerator raised"))
-        self.job.master.act()
+    def _note(self, kind: str) -> None:
+        self.faults[kind] += 1
 
     async def _savepoint(self) -> None:
         if not self._happens("savepoint"):

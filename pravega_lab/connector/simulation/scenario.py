@@ -22,11 +22,11 @@ from pravega_lab.connector.simulation.forms import FORMS, Form, graph_of
 from pravega_lab.connector.simulation.measures import Measures, Watch, position_bytes
 from pravega_lab.engine.flow.batch import Row
 from pravega_lab.engine.flow.checkpoint.coordinator import CheckpointConfig
-from pravega_lab.engine.flow.elements import SubtaskId
 from pravega_lab.engine.flow.master.config import JobConfig
 from pravega_lab.engine.flow.master.job import Job
 from pravega_lab.engine.flow.master.restart import FixedDelay
-from pravega_lab.engine.simulation.flow.scenario import FlowFailure, size_of
+from pravega_lab.engine.simulation.flow.failures import JobFailures
+from pravega_lab.engine.simulation.flow.scenario import size_of
 from pravega_lab.engine.simulation.flow.world import FlowConditions, FlowFiles, FlowHost, FlowWire
 from pravega_lab.engine.simulation.kernel.faults import EVERYTHING, Plan
 from pravega_lab.engine.simulation.kernel.journal import Journal
@@ -200,7 +200,8 @@ class ConnectorWorld(World):
         self.conditions.slow_chance = chance.choice((0.0, 0.005, 0.02))
         self.network.conditions.cut_chance = chance.choice((0.0, 0.0, 0.005))
         end_us = self.loop.now_us + int(for_s * 1e6)
-        acts = [self._kill, self._kill, self._fail_one, self._fail_all, self._crash_store]
+        fail = JobFailures(lambda: self.job, chance, self.loop.faults, self._failed)
+        acts = [fail.kill, fail.kill, fail.fail_one, fail.fail_all, self._crash_store]
         while self.loop.now_us < end_us or self.watch.failures < failures:
             await asyncio.sleep(chance.randint(100_000, 1_000_000) / 1e6)
             await chance.choice(acts)()
@@ -209,35 +210,6 @@ class ConnectorWorld(World):
         self.crashes[how] += 1
         self.journal.add("world", how)
         self.watch.failed()
-
-    async def _kill(self) -> None:
-        executions = self.job.master.executions
-        alive = [(id, e) for id, e in executions.items() if e.running is not None and not e.state.is_terminal]
-        if not alive:
-            return
-        id, execution = self.draw.choice(alive)
-        attempt = execution.attempt
-        happens = self._happens("killed subtask", str(id), part="job")
-        if happens:
-            self._failed("killed subtask")
-            execution.running.process.kill()  # type: ignore[union-attr]
-        await asyncio.sleep(self.draw.randint(0, 100_000) / 1e6)
-        if happens:
-            self.job.subtask_lost(id, attempt, FlowFailure("its process is gone"))
-
-    async def _fail_one(self) -> None:
-        id: SubtaskId = self.draw.choice(list(self.job.master.executions))
-        if not self._happens("failed subtask", str(id), part="job"):
-            return
-        self._failed("failed subtask")
-        self.job.fail_subtask(id, FlowFailure("a user's function raised"))
-
-    async def _fail_all(self) -> None:
-        if not self._happens("global failure", part="job"):
-            return
-        self._failed("global failure")
-        self.job.master.fail_globally(FlowFailure("an enumerator raised"))
-        self.job.master.act()
 
     async def _crash_store(self) -> None:
         down_s = self.draw.randint(0, 500_000) / 1e6

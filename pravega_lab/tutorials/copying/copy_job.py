@@ -27,7 +27,7 @@ from pravega_lab.engine.flow.graph.stream import StreamEnvironment
 from pravega_lab.engine.flow.master.config import JobConfig
 from pravega_lab.engine.flow.master.job import Job
 from pravega_lab.engine.flow.master.restart import FixedDelay
-from pravega_lab.engine.simulation.flow.scenario import FlowFailure
+from pravega_lab.engine.simulation.flow.failures import FlowFailure
 from pravega_lab.engine.simulation.flow.steps import apart
 from pravega_lab.engine.simulation.flow.world import FlowConditions, FlowHost, FlowWire
 from pravega_lab.engine.simulation.store.world import EVENT_HEADER_BYTES, events_in
