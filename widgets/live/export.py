@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ..bundles import style
-from .payload import Payload
+from .recording import HasContent, content_of
 
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -61,10 +61,8 @@ for (const el of document.querySelectorAll(".view")) {
 """
 
 
-class Exportable(Protocol):
+class Exportable(HasContent, Protocol):
     """A view, as far as an exported page needs it."""
-
-    _settings: dict[str, Any]
 
     @property
     def heading(self) -> str:
@@ -73,9 +71,6 @@ class Exportable(Protocol):
     @property
     def _esm(self) -> str:
         """The JavaScript of the view."""
-
-    def snapshot(self, *, live: bool | None = None) -> Payload:
-        """Return everything that the page needs to draw the view."""
 
     def picture(self) -> tuple[str, str | bytes]:
         """Return the media type and the content of the static picture."""
@@ -104,12 +99,9 @@ def export(views: Sequence[Exportable], path: str | Path) -> Path:
 
 
 def _view(view: Exportable, module: str) -> str:
-    told = ("journal", "scale")
-    settings = {"clock": "page", **{name: view._settings[name] for name in told if name in view._settings}}
-    data = {"settings": settings, "payload": view.snapshot(live=False).to_json()}
     return (
         f'<div class="view" data-module="{module}"><noscript>{_static(view)}</noscript>'
-        f'<script type="application/json">{_inert(data)}</script></div>'
+        f'<script type="application/json">{_inert(content_of(view))}</script></div>'
     )
 
 

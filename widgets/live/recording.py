@@ -17,25 +17,31 @@ from .payload import Payload
 VARIABLE = "PRAVEGA_LAB_RECORDINGS"
 
 
-class Recordable(Protocol):
-    """A view, as far as its recording needs it."""
+class HasContent(Protocol):
+    """A view, as far as its content needs it."""
 
-    script: Any
     _settings: dict[str, Any]
 
     def snapshot(self, *, live: bool | None = None) -> Payload:
         """Return everything that a page needs to draw the view."""
 
 
-def recording_of(view: Recordable, clock: str = "page") -> dict[str, Any]:
-    """Return what a page needs to draw a view: its script, its settings and its rows, as JSON values."""
+class Recordable(HasContent, Protocol):
+    """A view, as far as its recording needs it."""
+
+    script: Any
+
+
+def content_of(view: HasContent) -> dict[str, Any]:
+    """Return what the script of a view draws on a page: its settings and its rows, as JSON values."""
     told = ("journal", "scale")
-    settings = {"clock": clock, **{name: view._settings[name] for name in told if name in view._settings}}
-    return {
-        "script": view.script,
-        "settings": settings,
-        "payload": view.snapshot(live=False).to_json(),
-    }
+    settings = {"clock": "page", **{name: view._settings[name] for name in told if name in view._settings}}
+    return {"settings": settings, "payload": view.snapshot(live=False).to_json()}
+
+
+def recording_of(view: Recordable) -> dict[str, Any]:
+    """Return what a page needs to draw a view: its script and its content, as JSON values."""
+    return {"script": view.script, **content_of(view)}
 
 
 def keep(views: Sequence[Recordable]) -> None:
