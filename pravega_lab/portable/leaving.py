@@ -1,10 +1,14 @@
-"""`at_exit`: like ``atexit.register``, for this process alone."""
+"""`at_exit`: like ``atexit.register``, for this process alone. `on_sigterm`: another end on SIGTERM."""
 
 from __future__ import annotations
 
 import atexit
 import os
-from collections.abc import Callable
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import Any, ParamSpec
 
 P = ParamSpec("P")
@@ -20,3 +24,16 @@ def _in_process(
 ) -> None:
     if os.getpid() == process_id:
         call(*args, **kwargs)
+
+
+@contextmanager
+def on_sigterm(handler: Callable[[int, FrameType | None], object]) -> Iterator[None]:
+    """Let ``handler`` handle SIGTERM while the block runs. Outside of the main thread, do nothing."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

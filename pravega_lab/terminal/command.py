@@ -10,7 +10,6 @@ import argparse
 import json
 import signal
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ from pravega_lab.errors import BadInputError
 from pravega_lab.observe import Journal, Watch, observe
 from pravega_lab.observe.group.observations import GroupSeen
 from pravega_lab.observe.journal.records import to_line
+from pravega_lab.portable.leaving import on_sigterm
 from pravega_lab.terminal.inventory import check_group, take_inventory, to_records
 from pravega_lab.terminal.text import console, shown
 
@@ -73,23 +73,10 @@ def run(args: argparse.Namespace) -> int:
     if args.seconds is not None and not args.seconds > 0:
         raise BadInputError(f"--seconds {args.seconds:g}: more than 0")
     try:
-        with _sigterm_as_interrupt():
+        with on_sigterm(signal.default_int_handler):  # as on Ctrl-C, so that a recording is saved
             return _follow(args) if is_group else _look(args)
     except KeyboardInterrupt:
         return 0
-
-
-@contextmanager
-def _sigterm_as_interrupt() -> Iterator[None]:
-    """End on SIGTERM as on Ctrl-C, so that a recording is saved."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _look(args: argparse.Namespace) -> int:

@@ -11,7 +11,6 @@ import multiprocessing
 import os
 import signal
 import sys
-import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from multiprocessing.pool import Pool
 from typing import TypeVar
 
 from pravega_lab.portable import ARRAYS_VARIABLE
+from pravega_lab.portable.leaving import on_sigterm
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -40,21 +40,9 @@ def workers(jobs: int, *, arrays: bool = False) -> Iterator[Pool]:
             os.environ.pop(ARRAYS_VARIABLE, None)
         else:
             os.environ[ARRAYS_VARIABLE] = before
-    with pool, _ending_on_sigterm():
+    # As on Ctrl-C, SIGTERM ends the pool. A process that just dies leaves semaphores, with a warning.
+    with pool, on_sigterm(lambda number, _: sys.exit(128 + number)):
         yield pool
-
-
-@contextmanager
-def _ending_on_sigterm() -> Iterator[None]:
-    """End the pool on SIGTERM, as on Ctrl-C. A process that just dies leaves semaphores, with a warning."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def results_of(
