@@ -1,5 +1,6 @@
-"""``pravega-lab simulate``: the seeds of all scenarios, those of the page included, and the links "
-"to the page."""
+"""``pravega-lab simulate``: the seeds of all scenarios, those of the page included, and the
+links to the page.
+"""
 
 from __future__ import annotations
 

@@ -122,8 +122,7 @@ class _Until:
 
 
 def numbered_views(views: Sequence[View]) -> list[View]:
-    """Return views that share the clock of the page; the first of each journal tells what was "
-    "observed when."""
+    """Return views that share the clock of the page. The first of each journal sends its moments."""
     numbers: dict[int, int] = {}
     for view in views:
         view.tells_steps = id(view.journal) not in numbers
