@@ -89,9 +89,9 @@ class HistoryWorld(FlowWorld):
     make_program = HistoryProgram
 
 
-def run_history(seed: int, bug: str | None = None, size: Size = RULE, plan: Plan = EVERYTHING) -> Result:
+def run_history(seed: int, bug: str | None = None, plan: Plan = EVERYTHING, size: Size = RULE) -> Result:
     """Run one seed and return its result; see `scenario.run_flow`."""
-    return run_flow(seed, bug, size, plan, scenario="files", make_world=HistoryWorld)
+    return run_flow(seed, bug, plan, size=size, scenario="files", make_world=HistoryWorld)
 
 
 if __name__ == "__main__":

@@ -321,9 +321,9 @@ def size_of(plan: Plan, size: Size) -> Size:
 def run_flow(
     seed: int,
     bug: str | None = None,
-    size: Size = RULE,
     plan: Plan = EVERYTHING,
     *,
+    size: Size = RULE,
     scenario: str = "flow",
     make_world: type[FlowWorld] = FlowWorld,
 ) -> Result:
@@ -331,8 +331,8 @@ def run_flow(
 
     Args:
         bug: One of `bugs.FLOW_BUGS`, planted for this run.
-        size: The minimum size of the run, which continues until it is reached.
         plan: What happens of that which the seed draws.
+        size: The minimum size of the run, which continues until it is reached.
         scenario: The name of the scenario, for the result.
         make_world: The class of its world.
     """

@@ -62,14 +62,10 @@ def run_any(seed: int, scenario: str | None, bug: str | None, plan: Plan = EVERY
     return run_seed(seed, scenario, bug, plan) if run is None else run(seed, bug, plan)
 
 
-def _run_flow(seed: int, bug: str | None, plan: Plan) -> Result:
-    return run_flow(seed, bug, plan=plan)
-
-
 def _run_files(seed: int, bug: str | None, plan: Plan) -> Result:
     from pravega_lab.engine.simulation.flow.files_then_stream import run_history
 
-    return run_history(seed, bug, plan=plan)
+    return run_history(seed, bug, plan)
 
 
 def _run_race(seed: int, bug: str | None, plan: Plan) -> Result:
@@ -88,7 +84,7 @@ def _run_connector(seed: int, bug: str | None, plan: Plan) -> Result:
 _RUNS: dict[str, Callable[[int, str | None, Plan], Result]] = {
     GROUPS: run_groups,
     STREAMS: partial(run_groups, scenario=STREAMS),
-    FLOW: _run_flow,
+    FLOW: run_flow,
     FILES: _run_files,
     RACE: _run_race,
     CONNECTOR: _run_connector,
