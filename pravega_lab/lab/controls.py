@@ -16,7 +16,8 @@ from pravega_lab.client.reader_group import ReaderGroup
 from pravega_lab.engine.server.store_process import StoreProcess
 from pravega_lab.errors import BadInputError
 from pravega_lab.lab.running_clients import Running, RunningReader, RunningWriter
-from pravega_lab.protocol.names import SegmentRange
+from pravega_lab.observe.group.rows import label_of
+from pravega_lab.protocol.names import SegmentRange, segment_id
 from pravega_lab.widgets.live.controls import Act, Controls
 
 CLOSED = "this lab was closed: Lab() makes another one"
@@ -254,7 +255,7 @@ def _checkpoint_call(target: str, name: str) -> str:
 
 
 def _label(segment: SegmentRange) -> str:
-    return f"#{segment.segment_id & 0xFFFFFFFF} e{segment.segment_id >> 32}"
+    return label_of(segment.segment_id)
 
 
 def _named(stream: str, segment: SegmentRange) -> str:
@@ -270,7 +271,7 @@ def _ids(target: str) -> list[int]:
     found = []
     for label in target.partition(" ")[2].split(" + "):
         number, _, epoch = label.removeprefix("#").partition(" e")
-        found.append((int(epoch) << 32) | int(number))
+        found.append(segment_id(int(epoch), int(number)))
     return found
 
 

@@ -15,7 +15,14 @@ from pravega_lab.client.reader_group.explain import Explanation, checkpoint_word
 from pravega_lab.observe.durations import span
 from pravega_lab.observe.group.fold import GroupHistory
 from pravega_lab.observe.group.observations import GroupObservation
-from pravega_lab.observe.group.rows import CheckpointRow, Holding, ReaderRow, SegmentPlace, label_of
+from pravega_lab.observe.group.rows import (
+    CheckpointRow,
+    Holding,
+    ReaderRow,
+    SegmentPlace,
+    label_of,
+    number_label,
+)
 from pravega_lab.observe.job.explain import explain_job
 from pravega_lab.observe.job.fold import JobHistory
 from pravega_lab.observe.journal.gap import Gap
@@ -24,6 +31,7 @@ from pravega_lab.observe.journal.troubles import take_trouble
 from pravega_lab.observe.query.fold import BatchHistory, BatchRow
 from pravega_lab.observe.stream.fold import SegmentHistory
 from pravega_lab.portable.words import LISTED_MAX, listed, plural
+from pravega_lab.protocol.names import short_name
 
 
 class Explained(Protocol):
@@ -124,13 +132,13 @@ def _waiting(history: GroupHistory, group: str, now_ms: int) -> list[str]:
     if any(not row.is_silent for row in history.running(group)):
         due = "one is under way"
     for (stream, before), segments in ready.items():
-        names = [[f"{stream}/{i & 0xFFFFFFFF}.#epoch.{i >> 32}" for i in ids] for ids in (segments, before)]
+        names = [[f"{stream}/{short_name(i)}" for i in ids] for ids in (segments, before)]
         said.append(checkpoint_words(names[0], names[1], due))
     return said
 
 
 def _waits(place: SegmentPlace, now_ms: int) -> str:
-    waited = ", ".join(f"#{i & 0xFFFFFFFF}" for i in place.waits_for)
+    waited = ", ".join(map(number_label, place.waits_for))
     return f"{place.label} of {place.stream} has waited {span(now_ms - place.since_ms)} for {waited}."
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pravega_lab.observe.group.observations import GroupCheckpointDone, ReaderLeft
+from pravega_lab.observe.group.rows import number_label
 from pravega_lab.observe.job.observations import (
     CheckpointCompleted,
     CheckpointFailed,
@@ -37,13 +38,18 @@ class Moment:
     has_cut: bool = False
 
 
+def scale_text(o: StreamScaled) -> str:
+    """Return a scale in words, such as ``#2 → #4 #5: 210/s > 2 × 100/s``."""
+    sealed, created = (" ".join(map(number_label, ids)) for ids in (o.sealed, o.created))
+    return f"{sealed} → {created}: {o.cause}"
+
+
 def moment_of(o: Observation) -> Moment | None:
     """Return the moment that an observation marks, None if it marks none."""
     match o:
         case StreamScaled():
             kind = MERGE if len(o.created) < len(o.sealed) else SPLIT
-            sealed, created = (" ".join(f"#{i & 0xFFFFFFFF}" for i in ids) for ids in (o.sealed, o.created))
-            return Moment(o.time_ms, kind, f"{sealed} → {created}: {o.cause}", o.seq)
+            return Moment(o.time_ms, kind, scale_text(o), o.seq)
         case GroupCheckpointDone():
             name = o.checkpoint if len(o.checkpoint) <= NAME_MAX else f"{o.checkpoint[:8]}…"
             return Moment(o.time_ms, CHECKPOINT, f"checkpoint {name} done", o.seq, has_cut=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from textwrap import wrap
 from typing import Any
 
+from pravega_lab.observe.group.rows import number_label
+
 from ..groups.history import BoardHistory
 from ..svg.palette import LINE, NONE, SOFT, TEXT, VERMILION, ink, reader_colour
 from ..svg.picture import Picture, amount, data_size, number, steps, time_text
@@ -281,7 +283,7 @@ def _draw_pieces(picture: Picture, scene: Scene, c: Checkpoint, y: Any) -> list[
         known = row > 0
         place = max(0, row - 1 - scene.source.readers_from)
         colour = reader_colour(place) if known else "url(#plab-hatch)"
-        name = f"#{piece.segment_id & 0xFFFFFFFF}"
+        name = number_label(piece.segment_id)
         picture.rect(x, top, width, bottom - top - 1, colour)
         if bottom - top > 12 and known:
             middle = (top + bottom) / 2 + 3.5

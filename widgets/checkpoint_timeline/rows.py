@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from pravega_lab.observe.group.rows import CheckpointRow, split_segment
+from pravega_lab.observe.group.rows import CheckpointRow, number_label, split_segment
 from pravega_lab.portable.words import plural
 
 from ..groups.history import BoardHistory, CutPiece
@@ -253,7 +253,7 @@ class GroupCheckpoints:
 
 def where(segments: Iterable[int]) -> str:
     """Return segments in words, such as ``in segments #3 #5``; of many only their number."""
-    numbers = [f"#{i & 0xFFFFFFFF}" for i in segments]
+    numbers = [*map(number_label, segments)]
     if len(numbers) > NAMES_MAX:
         return f"in {len(numbers)} segments"
     return (

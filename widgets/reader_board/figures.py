@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pravega_lab.observe.group.rows import NOBODY
+from pravega_lab.observe.group.rows import NOBODY, number_label
 
 from ..groups.history import BoardHistory
 from ..svg.palette import NONE, TEXT, VERMILION, reader_colour
@@ -39,7 +39,7 @@ def reader_figure(history: BoardHistory, facts: dict[str, Any]) -> Figure:
             y=[name] * len(mine),
             x=[b.length_ms(now_ms) / 1000 for b in mine],
             base=[(b.start_ms - start_ms) / 1000 for b in mine],
-            text=[f"#{b.segment_id & 0xFFFFFFFF}" for b in mine],
+            text=[number_label(b.segment_id) for b in mine],
             orientation="h",
             name=name,
             marker={"color": NONE if lane is None else reader_colour(lane.index), "line": {"width": 0.7}},

@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from pravega_lab.observe.group.observations import ReaderLeft
-from pravega_lab.observe.group.rows import NOBODY, CheckpointRow, Holding, Move, ReaderRow, Waiting
+from pravega_lab.observe.group.rows import (
+    NOBODY,
+    CheckpointRow,
+    Holding,
+    Move,
+    ReaderRow,
+    Waiting,
+    number_label,
+)
 from pravega_lab.portable.words import plural
 
 from ..groups.history import BoardHistory
@@ -174,7 +182,7 @@ def _draw_lane(picture: Picture, scene: Scene, lane: Lane) -> None:
         words = waits_since(waiting, scene.start_ms)
         picture.rect(x0, y, x1 - x0, height, "none", f'stroke="{TEXT}" stroke-dasharray="2 2"', words)
         if height >= 8:
-            label = f"#{waiting.segment_id & 0xFFFFFFFF}"
+            label = number_label(waiting.segment_id)
             text = f"{label} {words}"
             others = [scene.x(w.start_ms) for w in lane.waits if lane.place(-1 - w.index)[0] == y]
             room = min([x for x in others if x > x0], default=float(RIGHT)) - x1
@@ -199,7 +207,7 @@ def _draw_bar(picture: Picture, scene: Scene, lane: Lane, bar: Holding) -> None:
     y, height = lane.place(bar.index)
     x0, x1 = scene.x(bar.start_ms), scene.x(bar.end_ms)
     long = f"{amount(bar.length_ms(scene.now_ms))} ms"
-    label = f"#{bar.segment_id & 0xFFFFFFFF}"
+    label = number_label(bar.segment_id)
     if lane.row is None:
         picture.rect(
             x0, y, x1 - x0, height, "url(#plab-hatch)", f'stroke="{SOFT}"', f"{bar.label} nobody's, {long}"
@@ -302,7 +310,7 @@ def move_text(move: Move) -> str:
 
 def _move_title(move: Move) -> str:
     source = f"{move.from_reader} " if move.from_reader else ""
-    return f"#{move.segment_id & 0xFFFFFFFF} {source}→ {move.to_reader}"
+    return f"{number_label(move.segment_id)} {source}→ {move.to_reader}"
 
 
 def _draw_reasons(picture: Picture, scene: Scene) -> None:

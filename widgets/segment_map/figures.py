@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pravega_lab.observe.landmarks import scale_text
 from pravega_lab.observe.query.fold import PHASES, BatchHistory
 from pravega_lab.observe.stream.fold import SegmentRow
 
@@ -26,7 +27,6 @@ def segment_figure(history: MapHistory, facts: dict[str, Any]) -> Figure:
     from plotly.subplots import make_subplots
 
     from .picture import TIERED, Scene
-    from .rows import scale_text
 
     scene = Scene(history, facts)
     figure = make_subplots(rows=2, cols=1, shared_xaxes=True, row_heights=[0.78, 0.22], vertical_spacing=0.06)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pravega_lab.observe.group.due import CheckpointDue
 from pravega_lab.observe.group.observations import GroupObservation, GroupSeen
-from pravega_lab.observe.group.rows import AT_CHECKPOINT
+from pravega_lab.observe.group.rows import AT_CHECKPOINT, number_label
 from pravega_lab.observe.journal.observations import (
     Observation,
     SegmentAcquired,
@@ -44,7 +44,7 @@ def owner_words(state: str, reader: str | None, waits_for: tuple[int, ...]) -> s
     if state == "waits" and not waits_for:
         return AT_CHECKPOINT
     if state == "waits":
-        return "waits for " + " ".join(f"#{i & 0xFFFFFFFF}" for i in waits_for)
+        return "waits for " + " ".join(map(number_label, waits_for))
     return reader or "nobody"
 
 

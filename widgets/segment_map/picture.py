@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
+from pravega_lab.observe.landmarks import scale_text
 from pravega_lab.observe.stream.fold import SegmentRow
 from pravega_lab.portable.words import plural
 
@@ -357,8 +358,6 @@ def number3(value: float) -> str:
 
 
 def _draw_causes(picture: Picture, scene: Scene) -> None:
-    from .rows import scale_text
-
     limits = [WIDTH - 4.0] * 3
     for scale in reversed(scene.history.scales):
         x, text = scene.across.x(scene.seconds(scale.time_ms)), scale_text(scale)

@@ -10,6 +10,7 @@ from struct import Struct
 from typing import Any
 
 from pravega_lab.observe.journal.observations import StreamScaled
+from pravega_lab.observe.landmarks import scale_text
 from pravega_lab.observe.stream.fold import SegmentRow
 
 from ..live.payload import NAN, NOBODY, UNKNOWN_READER, or_nan, pack
@@ -227,12 +228,6 @@ def _owner_row(
         who = history.place_of(stretch.reader) + 1
     end_s = INFINITY if stretch.end_ms is None else (stretch.end_ms - start_ms) / 1000
     return place, slot, who, (stretch.start_ms - start_ms) / 1000, end_s
-
-
-def scale_text(scale: StreamScaled) -> str:
-    """Return a scale in words, such as ``#2 → #4 #5: 210/s > 2 × 100/s``."""
-    sealed, created = (" ".join(f"#{i & 0xFFFFFFFF}" for i in ids) for ids in (scale.sealed, scale.created))
-    return f"{sealed} → {created}: {scale.cause}"
 
 
 def tier_text(row: SegmentRow) -> str:

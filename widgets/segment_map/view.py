@@ -13,6 +13,7 @@ from pravega_lab.observe.journal.observations import (
     SegmentRead,
     SegmentReleased,
 )
+from pravega_lab.observe.landmarks import scale_text
 from pravega_lab.observe.stream.fold import SegmentRow, thresholds
 from pravega_lab.portable.words import plural
 
@@ -20,7 +21,7 @@ from ..live.payload import Payload
 from ..live.view import View, journal_of, refuse_value
 from ..svg.picture import moment_text
 from .history import MapHistory
-from .rows import SegmentPacker, scale_text, tier_text
+from .rows import SegmentPacker, tier_text
 
 if TYPE_CHECKING:
     import pandas as pd

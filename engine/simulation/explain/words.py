@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from pravega_lab.protocol.names import epoch_of, number_of
+
 from ..kernel.faults import Happened
 from ..kernel.journal import Entry
 
@@ -189,7 +191,7 @@ def _outcome(refusal: str | None) -> str:
 
 
 def _segments(ids: Any) -> str:
-    return some((f"segment {n & 0xFFFFFFFF}.{n >> 32}" for n in ids), "segments")
+    return some((f"segment {number_of(n)}.{epoch_of(n)}" for n in ids), "segments")
 
 
 def _why(about: About) -> str:

@@ -14,6 +14,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 
 from pravega_lab.protocol.hashing import key_position
+from pravega_lab.protocol.names import epoch_of
 
 from ..kernel.journal import Journal
 from .clocks.checkers import leases_are_kept, leases_end_in_time
@@ -110,7 +111,7 @@ def epochs_cover_the_keys(history: History) -> Problems:
         problems += [
             f"epoch {epoch} holds segment {s.segment_id} of a later one"
             for s in segments
-            if s.segment_id >> 32 > epoch
+            if epoch_of(s.segment_id) > epoch
         ]
     if history.epochs and sorted(history.epochs) != list(range(len(history.epochs))):
         problems.append(f"epochs are missing: there are {sorted(history.epochs)}")

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from pravega_lab.protocol.names import epoch_of
+
 from ..kernel.journal import Entry, Journal
 
 KEYLESS = "-"
@@ -211,7 +213,7 @@ class History:
 
     def predecessors(self, segment_id: int) -> list[int]:
         """Return the segments of the epoch before that overlap the segment's range."""
-        epoch = segment_id >> 32
+        epoch = epoch_of(segment_id)
         own = next((s for s in self.epochs.get(epoch, []) if s.segment_id == segment_id), None)
         if own is None or epoch == 0:
             return []

@@ -14,6 +14,7 @@ from functools import lru_cache
 from operator import itemgetter
 
 from pravega_lab.observe.group.observations import Positions
+from pravega_lab.protocol.names import epoch_of, number_of
 
 NOBODY = ""
 AT_CHECKPOINT = "waits for a checkpoint"
@@ -272,12 +273,17 @@ class CheckpointRow:
 
 def label_of(segment_id: int) -> str:
     """Return a segment's short name: ``#5 e2``."""
-    return f"#{segment_id & 0xFFFFFFFF} e{segment_id >> 32}"
+    return f"{number_label(segment_id)} e{epoch_of(segment_id)}"
+
+
+def number_label(segment_id: int) -> str:
+    """Return a segment's short name without its epoch: ``#5``."""
+    return f"#{number_of(segment_id)}"
 
 
 def waits_words(segment_ids: Sequence[int]) -> str:
     """Return ``waits for #2``, or "" if there is nothing to wait for."""
-    waiting = ", ".join(f"#{i & 0xFFFFFFFF}" for i in segment_ids)
+    waiting = ", ".join(map(number_label, segment_ids))
     return f"waits for {waiting}" if waiting else ""
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pravega_lab.errors import BadInputError, PravegaError
+from pravega_lab.observe.group.rows import label_of
 from pravega_lab.observe.journal.journal import Journal
 from pravega_lab.observe.ledger.entries import ARRIVALS, Arrival, Offence
 from pravega_lab.observe.ledger.fold import sentence
@@ -410,7 +411,7 @@ def _place(segments: Any, offsets: Any, index: int) -> str:
 
 
 def _at(segment_id: int, offset: int | None) -> str:
-    where = f"#{segment_id & 0xFFFFFFFF} e{segment_id >> 32}"
+    where = label_of(segment_id)
     return where if offset is None else f"{where} offset {offset:,}"
 
 

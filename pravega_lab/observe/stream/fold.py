@@ -29,6 +29,7 @@ from pravega_lab.observe.journal.observations import (
 )
 from pravega_lab.observe.stream.owners import Key, SegmentOwners
 from pravega_lab.observe.stream.tracker import RATE_WINDOW_MS
+from pravega_lab.protocol.names import epoch_of, number_of
 
 SAMPLES_MAX = 100_000  # rates kept by a fold; older ones are dropped, and counted
 
@@ -67,12 +68,12 @@ class SegmentRow:
     @property
     def epoch(self) -> int:
         """Return the epoch in which the segment was created."""
-        return self.segment_id >> 32
+        return epoch_of(self.segment_id)
 
     @property
     def number(self) -> int:
         """Return the segment's number in its stream."""
-        return self.segment_id & 0xFFFFFFFF
+        return number_of(self.segment_id)
 
     @property
     def label(self) -> str:

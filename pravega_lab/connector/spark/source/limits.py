@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from math import ceil
 
 from pravega_lab.connector.spark.source.lineage import Lineage, Span
+from pravega_lab.protocol.names import epoch_of
 
 #: (segment id, offset of an event, smallest wanted offset) -> the first event boundary at or after that
 #: offset.
@@ -173,4 +174,4 @@ def cut(backlog: Backlog, ends: Mapping[int, int]) -> dict[int, int]:
 
 
 def _same_epoch(one: int, other: int) -> bool:
-    return one >> 32 == other >> 32
+    return epoch_of(one) == epoch_of(other)

@@ -11,6 +11,8 @@ import itertools
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 
+from pravega_lab.protocol.names import epoch_of
+
 Span = tuple[float, float]
 
 
@@ -98,5 +100,5 @@ class Lineage:
 def _by_epoch(order: Iterable[int]) -> list[dict[int, None]]:
     epochs: dict[int, dict[int, None]] = {}
     for segment in order:
-        epochs.setdefault(segment >> 32, {})[segment] = None
+        epochs.setdefault(epoch_of(segment), {})[segment] = None
     return list(epochs.values())

@@ -16,7 +16,7 @@ from pravega_lab.connector.spark.source.lineage import Span, is_before
 from pravega_lab.connector.spark.source.reading import CONTINUE, segment_start
 from pravega_lab.connector.spark.source.splits import SegmentSlice, slices, without_truncated
 from pravega_lab.errors import BadInputError, SegmentNotFoundError, StreamNotFoundError, TruncatedDataError
-from pravega_lab.protocol.names import short_name
+from pravega_lab.protocol.names import epoch_of, short_name
 from pravega_lab.protocol.stream_cut import StreamCut
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class StreamView:
         Raises:
             SegmentNotFoundError: The stream never had one of them.
         """
-        for epoch in dict.fromkeys(segment >> 32 for segment in segments if segment not in self._spans):
+        for epoch in dict.fromkeys(epoch_of(segment) for segment in segments if segment not in self._spans):
             for found in stream_of(self._cluster, self.name).epoch_segments(epoch):
                 self._spans[found.segment_id] = (found.low, found.high)
         missing = [segment for segment in segments if segment not in self._spans]
