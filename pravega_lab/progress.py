@@ -29,6 +29,7 @@ LINE_PERIOD_S = 5.0
 """A log gets a line this often: a run of an hour leaves a few hundred of them."""
 TIME_ONLY = "{desc}: {elapsed}"
 SLICE = 20_000
+TRACKED_EVERY = 1_000
 
 
 class Progress:
@@ -87,18 +88,18 @@ class Progress:
         self._picture.clear()
 
 
-def track(items: Iterable[T], what: str, total: int, unit: str, step: int = 1000) -> Iterator[T]:
-    """Pass ``items`` on and show how many of ``total`` went by, counted every ``step``."""
+def track(items: Iterable[T], what: str, total: int, unit: str) -> Iterator[T]:
+    """Pass ``items`` on and show how many of ``total`` went by."""
     with Progress(what, total, unit) as progress:
         n = 0
         for n, item in enumerate(items, 1):
             yield item
-            if n % step == 0:
+            if n % TRACKED_EVERY == 0:
                 progress.done = n
         progress.done = n
 
 
-def write_in_slices(stream: Stream, events: Events, keys: Keys = None, step: int = SLICE) -> int:
+def write_in_slices(stream: Stream, events: Events, keys: Keys = None) -> int:
     """Write ``events`` to ``stream`` as ``stream.write`` does, a slice after the other; returns how many.
 
     Each slice is durable before the next is sent. Raises as ``stream.write``; what went before stays.
@@ -110,11 +111,11 @@ def write_in_slices(stream: Stream, events: Events, keys: Keys = None, step: int
         return stream.write(events, keys)
     total = len(events)
     with Progress(f"writing to {stream.scoped_name}", total, "events") as progress, stream.writer() as writer:
-        for at in range(0, total, step):
-            part = keys[at : at + step] if hasattr(keys, "__len__") and not isinstance(keys, str) else keys
-            writer.write(events[at : at + step], part)
+        for at in range(0, total, SLICE):
+            part = keys[at : at + SLICE] if hasattr(keys, "__len__") and not isinstance(keys, str) else keys
+            writer.write(events[at : at + SLICE], part)
             writer.flush()
-            progress.done = min(total, at + step)
+            progress.done = min(total, at + SLICE)
     return total
 
 

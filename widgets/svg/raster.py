@@ -9,6 +9,7 @@ from pravega_lab.portable.columns import np, npt
 
 from .palette import rgb
 
+SCALE = 2  # the pixels of each bit of a letter, in both directions
 # A letter is 3 wide and 5 high: 15 bits, row by row from the top, the left pixel first.
 _LETTERS = {
     "0": 0b111101101101111, "1": 0b010110010010111, "2": 0b111001111100111, "3": 0b111001111001111,
@@ -41,14 +42,14 @@ class Raster:
         left, top = max(0, round(x0)), max(0, round(y0))
         self.pixels[top : max(top + 1, round(y1)), left : max(left + 1, round(x1))] = self._index(colour)
 
-    def text(self, x: int, y: int, text: str, colour: str, scale: int = 2) -> None:
+    def text(self, x: int, y: int, text: str, colour: str) -> None:
         """Draw letters whose top left corner is at (x, y); an unknown letter becomes a space."""
         for place, letter in enumerate(text.upper()):
             bits = _LETTERS.get(letter, 0)
             for k in range(15):
                 if bits >> (14 - k) & 1:
-                    px, py = x + scale * (4 * place + k % 3), y + scale * (k // 3)
-                    self.rect(px, py, px + scale, py + scale, colour)
+                    px, py = x + SCALE * (4 * place + k % 3), y + SCALE * (k // 3)
+                    self.rect(px, py, px + SCALE, py + SCALE, colour)
 
     def png(self) -> bytes:
         """Return the picture as the bytes of a PNG."""
@@ -67,6 +68,6 @@ def _chunk(name: bytes, data: bytes) -> bytes:
     return pack(">I", len(data)) + name + data + pack(">I", zlib.crc32(name + data))
 
 
-def text_width(text: str, scale: int = 2) -> int:
+def text_width(text: str) -> int:
     """Return the width of ``text`` in pixels."""
-    return scale * (4 * len(text) - 1)
+    return SCALE * (4 * len(text) - 1)

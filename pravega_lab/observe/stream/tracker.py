@@ -86,7 +86,7 @@ class StreamTracker:
         self._events_how = GIVEN if event_bytes else ""
         self._ranges: dict[int, SegmentRange] = {}
         self._meters: dict[int, _Meter] = {}
-        self._by_us: dict[int, str] = {}
+        self._by_us: set[int] = set()
         self._newest_number = -1  # of all segments so far: only a rolled transaction uses a number again
         self._sealed = False
         self._stored: dict[int, tuple[SegmentRange, int, int]] = {}  # sealed segments: range, start, length
@@ -118,9 +118,9 @@ class StreamTracker:
             self.event_bytes = mean if self.event_bytes is None else 0.7 * self.event_bytes + 0.3 * mean
             self._events_how = ESTIMATED
 
-    def scaled_by_us(self, created: Iterable[int], cause: str = "by hand") -> None:
+    def scaled_by_us(self, created: Iterable[int]) -> None:
         """Note that this process asked for these segments: the scale that creates them is *done here*."""
-        self._by_us.update(dict.fromkeys(created, cause))
+        self._by_us.update(created)
 
     def saw_epoch(
         self,
@@ -238,9 +238,8 @@ class StreamTracker:
         return found
 
     def _cause(self, olds: Sequence[SegmentRange], news: Sequence[SegmentRange]) -> Cause:
-        ours = next((self._by_us[r.segment_id] for r in news if r.segment_id in self._by_us), None)
-        if ours is not None:
-            return Cause(ours, DONE_HERE, "")
+        if any(r.segment_id in self._by_us for r in news):
+            return Cause("by hand", DONE_HERE, "")
         if any(number_of(r.segment_id) <= self._newest_number for r in news):
             return Cause(ROLLED, INFERRED, ROLLED_AGAIN_RULE)
         split = len(news) > len(olds)
