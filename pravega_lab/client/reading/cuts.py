@@ -241,11 +241,13 @@ async def latest_form(context: StreamContext, cut: StreamCut) -> StreamCut:
     """
     while True:
         positions = dict(cut.positions)
+        listed = await context.ranges(list(positions))
+        waiting = not_begun(positions, listed)
+        positions |= dict.fromkeys(waiting, SEGMENT_READ)
         for segment, info in (await _infos(context, [s for s, at in positions.items() if at >= 0])).items():
             if info.is_sealed and info.write_offset == positions[segment]:
                 positions[segment] = SEGMENT_READ
-        positions |= dict.fromkeys(await _not_begun(context, positions, 0), SEGMENT_READ)
-        found = await settled(context, StreamCut(cut.scoped_stream, positions), is_latest=True)
+        found = StreamCut(cut.scoped_stream, await _settled(context, positions, waiting, listed))
         if found == cut:
             return await settled_end(context, cut)
         cut = found
@@ -282,21 +284,43 @@ async def _in_order(
     return await segments_between(context, start, end)
 
 
-async def settled(context: StreamContext, end: StreamCut, *, is_latest: bool = False) -> StreamCut:
+async def settled(context: StreamContext, end: StreamCut) -> StreamCut:
     """Return a cut in which no read segment shares keys with a later one, for an end or a truncation.
 
     A position in the middle of a scale has them (reader-groups.md B4). A read that ended with them would
     leave out what was read of their successors, and a store refuses to truncate at them. So their successors
     that have not begun take their place: at 0, or as a placeholder, at -1, while one of their predecessors
-    is not read. With ``is_latest`` they take the place of every read segment.
+    is not read.
     """
-    found = dict(end.positions)
-    passed, waiting = dict[int, None](), dict[int, None]()  # segments that were read, and placeholders
+    return StreamCut(end.scoped_stream, await _settled(context, end.positions))
+
+
+async def _settled(
+    context: StreamContext,
+    positions: Mapping[int, int],
+    placeholders: Sequence[int] = (),
+    latest: Sequence[SegmentRange] = (),
+) -> dict[int, int]:
+    """Return the positions of a cut as `settled` does.
+
+    Args:
+        placeholders: Those that nothing shows any more, because what they waited for is listed as read.
+        latest: All segments of the cut. With them, successors take the place of every read segment.
+    """
+    found = dict(positions)
+    passed, waiting = dict[int, None](), dict.fromkeys(placeholders)  # were read; have to wait
+
+    def is_passed(segment: SegmentRange) -> bool:
+        """Return whether a segment was read: the cut is behind it at some key."""
+        if segment.segment_id in passed or not latest:
+            return segment.segment_id in passed
+        return not is_covered(segment, [s for s in latest if s.segment_id <= segment.segment_id])
+
     while SEGMENT_READ in found.values():
         listed = await context.ranges(list(found))
         at = without_placeholders(found, [s for s in listed if s.segment_id not in waiting])
         known = [s for s in listed if s.segment_id in at]
-        read = [s for s in known if at[s.segment_id] == SEGMENT_READ and (is_latest or newer_than(s, listed))]
+        read = [s for s in known if at[s.segment_id] == SEGMENT_READ and (latest or newer_than(s, listed))]
         before = dict(found)
         passed |= dict.fromkeys(segment.segment_id for segment in read)
         for segment in read:
@@ -306,18 +330,20 @@ async def settled(context: StreamContext, end: StreamCut, *, is_latest: bool = F
             later = newer_than(segment, known)
             for successor in successors:
                 new = successor.segment
-                if new.segment_id in found or any(map(new.overlaps, later)):
+                is_listed = new.segment_id in found and new.segment_id not in waiting
+                if is_listed or any(map(new.overlaps, later)):
                     continue  # the successor, or a later segment, is in the cut
                 is_ready = all(
-                    at.get(p.segment_id) == SEGMENT_READ or p.segment_id in passed or newer_than(p, known)
+                    at.get(p.segment_id) == SEGMENT_READ or is_passed(p) or newer_than(p, known)
                     for p in await context.ranges(successor.predecessors)
                 )
                 found[new.segment_id] = 0 if is_ready else SEGMENT_READ
+                waiting.pop(new.segment_id, None)
                 waiting |= {} if is_ready else {new.segment_id: None}
             del found[segment.segment_id]
         if found == before:
             break
-    return StreamCut(end.scoped_stream, found)
+    return found
 
 
 async def settled_end(context: StreamContext, end: StreamCut) -> StreamCut:
