@@ -108,8 +108,11 @@ def resolved(epochs: Epochs, cut: Cut) -> dict[int, int]:
 
 def _unread(begun: Sequence[SegmentRange], rest: Iterable[SegmentRange]) -> list[SegmentRange]:
     """Return those entries of ``rest`` that wait for older entries, ascending."""
-    found, keys = [], KeySet(begun)
+    found, keys = [], KeySet()
+    listed = sorted(begun, key=lambda r: r.segment_id, reverse=True)
     for r in sorted(rest, key=lambda r: r.segment_id):
+        while listed and listed[-1].segment_id < r.segment_id:
+            keys.add(listed.pop())
         if keys.has_some_of(r):
             found.append(r)
             keys.add(r)
@@ -141,9 +144,9 @@ def _candidates(epochs: Epochs, first: Cut, last: Cut) -> Sequence[int]:
 class Places:
     """Where a cut is: ranges of keys with the segment that is to be read there next, or was read there last.
 
-    An entry that has begun counts for all its keys, and one that has not where no older one is read. Of two
-    that have begun, in what is no valid cut, the older one counts. ``at`` has the offsets: 0 before the
-    beginning, `END` after the end.
+    An entry that has begun counts for all its keys, and one that has not where no older one is read. Of
+    several that were read, the newest counts. Of two that have begun, in what is no valid cut, the older one
+    counts. ``at`` has the offsets: 0 before the beginning, `END` after the end.
     """
 
     def __init__(self, epochs: Epochs, cut: Cut) -> None:
@@ -152,8 +155,10 @@ class Places:
         self.at |= dict.fromkeys((r.segment_id for r in _unread(begun, rest)), 0)
         self.ranges: list[SegmentRange] = []
         begun.sort(key=lambda r: r.segment_id)
-        rest.sort(key=lambda r: (self.at[r.segment_id], r.segment_id))
-        for r in (*begun, *rest):
+        rest.sort(key=lambda r: r.segment_id)
+        waiting = [r for r in rest if self.at[r.segment_id] < END]
+        read = [r for r in rest if self.at[r.segment_id] == END]
+        for r in (*begun, *waiting, *reversed(read)):
             for low, high in self._gaps(r):
                 insort(self.ranges, SegmentRange(r.segment_id, low, high), key=lambda r: r.low)
 

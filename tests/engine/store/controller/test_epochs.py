@@ -174,6 +174,18 @@ def test_segments_between(start: dict[int, int], end: dict[int, int], expected: 
     assert cuts.between(split_and_merged(), start, end) == expected
 
 
+def test_a_segment_that_was_read_is_not_between_a_cut_that_lists_older_and_newer_ones_and_the_tail() -> None:
+    """Segment 1 covers keys whose next segment waits. After it, segments 4 and 5 were read, too."""
+    epochs = history(2)
+    scale(epochs, [0, 1], [(0.0, 0.25), (0.25, 0.75), (0.75, 1.0)])
+    low, waiting, read = (segment.segment_id for segment in epochs.active.segments)
+    scale(epochs, [read], [(0.75, 1.0)])
+    newest = epochs.active.segments[-1].segment_id
+    scale(epochs, [waiting, newest], [(0.25, 1.0)])
+    tail = epochs.active.segments[-1].segment_id
+    assert cuts.between(epochs, {0: 5, 1: -1, newest: -1}, {}) == [0, low, waiting, newest, tail]
+
+
 def test_segments_between_refusals() -> None:
     epochs = split_and_merged()
     with pytest.raises(BadInputError):
