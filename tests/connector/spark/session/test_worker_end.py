@@ -24,18 +24,43 @@ import pravega_lab.connector.spark.data_source
 """
 
 
+OF_A_SOURCE = """
+import pyspark.sql.streaming.python_streaming_source_runner as runner
+sys.modules["__main__"] = runner
+import pravega_lab.connector.spark.data_source
+"""
+
+
+def errors(code: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", f"import socket, sys\n{code}"],
+        env={**os.environ, **SPARKS},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    return done.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("loaded", [OF_A_TASK, OF_A_PLAN], ids=["task", "plan"])
 def test_an_idle_worker_whose_connection_is_closed_ends_without_a_word(loaded: str) -> None:
-    code = f"""
-import socket, sys
-{loaded}
+    closed = """
 worker, jvm = socket.socketpair()
 jvm.close()
-print(daemon.worker(worker, True))
+daemon.worker(worker, True)
 """
-    environ = {**os.environ, **SPARKS}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=False
-    )
-    assert (done.stdout, done.stderr) == ("1\n", "")
+    assert errors(loaded + closed) == ""
+
+
+@pytest.mark.slow
+def test_the_source_of_a_query_that_is_stopped_ends_without_a_word() -> None:
+    closed = """
+worker, jvm = socket.socketpair()
+jvm.close()
+with worker.makefile("rwb") as file:
+    runner.main(file, file)
+"""
+    assert errors(OF_A_SOURCE + closed) == ""
+    assert "ValueError: of another kind" in errors(OF_A_SOURCE + "raise ValueError('of another kind')")
