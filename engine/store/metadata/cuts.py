@@ -154,6 +154,8 @@ class Places:
         self.at = {i: END if offset < 0 else offset for i, offset in cut.items()}
         self.at |= dict.fromkeys((r.segment_id for r in _unread(begun, rest)), 0)
         self.ranges: list[SegmentRange] = []
+        if all(a.high <= b.low for a, b in pairwise(begun)):  # as in every valid cut
+            self.ranges, begun = begun, []
         begun.sort(key=lambda r: r.segment_id)
         rest.sort(key=lambda r: r.segment_id)
         waiting = [r for r in rest if self.at[r.segment_id] < END]
