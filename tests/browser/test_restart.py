@@ -32,10 +32,6 @@ CELLS = [
 MAP, TIMELINE, LIVE = 0, 1, 2
 MEASURE = "for _ in range(5): story.measure(lambda low, high: 100.0)\nprint(story.journal.next_seq - 1)"
 
-#: JupyterLab restores its debugger after a restart, and reports an error if the next restart interrupts this.
-DEBUGGER_ANSWERS = """() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel
-  .requestDebug({ seq: 1000, type: "request", command: "debugInfo" }).done"""
-
 
 @pytest.fixture(scope="module")
 def page(new_notebook: Any, errors: Errors) -> Iterator[Any]:
@@ -80,7 +76,6 @@ def test_a_restart_leaves_the_last_picture_and_a_new_run_catches_up(page: Any) -
         for n in (MAP, TIMELINE, LIVE):
             assert colours(page, n) >= 20
         assert [said(page, n) for n in (MAP, LIVE)] == ["none", '"✕ not live: the kernel was restarted"']
-        page.evaluate(DEBUGGER_ANSWERS)
     screenshot(page, "restarted")
     page.evaluate(  # the cells that were added by the tests measure what is gone
         "() => { const { model } = window.jupyterapp.shell.currentWidget.content;"
@@ -119,7 +114,10 @@ def test_taken_away_they_leave_no_listeners(page: Any) -> None:
 # anywidget says this of a module that took more than two seconds to load, as on a busy machine. The view
 # hears the kernel all the same: test_slow_page.py.
 SLOW_TO_LOAD = "[anywidget] Failed to initialize model."
+# JupyterLab says this of its debugger, which it restores after a restart, if the next restart comes before.
+INTERRUPTED = "Could not restore the debugger state"
 
 
 def test_the_console_stayed_clean(errors: Errors) -> None:
-    assert [e for e in errors if "favicon" not in e and SLOW_TO_LOAD not in e] == []
+    known = ("favicon", SLOW_TO_LOAD, INTERRUPTED)
+    assert [error for error in errors if not any(words in error for words in known)] == []
