@@ -24,6 +24,7 @@ from tests.connector.spark.source import test_source
 from tests.connector.spark.tables import test_catalog
 from tests.spark.cluster import ROOT, environ_for_spark
 from tests.spark.connect import ConnectServer, connect_server
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(300)]
 WAIT_S = 120.0
@@ -36,8 +37,10 @@ def server(store: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Con
 
 
 @pytest.fixture(scope="module")
-def spark(server: ConnectServer) -> Any:
-    return server.session()
+def spark(server: ConnectServer) -> Iterator[Any]:
+    session = server.session()
+    yield session
+    session.stop()  # before the server: pyspark would ask it for minutes at the end of the process
 
 
 # The same tests, with the session above; `make spark-connect` runs all of them.
@@ -68,7 +71,7 @@ def test_a_query_is_observed_and_stopped_with_a_savepoint(
         )
         assert not query.isActive
         assert test_savepoint.is_at_rest(savepoint)
-        test_savepoint.until(lambda: any(o.kind == "query_ended" for o in watch.since()))
+        wait_until(lambda: any(o.kind == "query_ended" for o in watch.since()))
     assert not watch.trouble
     assert sum(row.done.input_rows for row in fold_batches(watch.since()).rows if row.done) == 300
     assert savepoint.cuts == {into.scoped_name: dict(into.tail().positions)}
@@ -134,7 +137,9 @@ def test_a_server_killed_between_decision_and_commit_writes_each_row_once(
     assert (said.health, "no answer" in said.words) == (Health.ILL, True)
     server.start()
     assert "lost the session" in _spark(spark).words
-    again = test_sink.Copying(server.session(), client, scope, tmp_path)
+    session = server.session()
+    again = test_sink.Copying(session, client, scope, tmp_path)
     again.write(500, 600)
     again.run()
+    session.stop()
     assert test_sink.in_order(test_sink.events(again.target), 600)
