@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from pravega_lab.errors import BadInputError, SegmentNotFoundError
-from pravega_lab.protocol.key_set import KeySet
+from pravega_lab.protocol.key_set import KeySet, is_whole, not_begun
 from pravega_lab.protocol.names import SegmentRange
 
 from .epochs import Epochs, Ranges, overlapping
@@ -31,7 +31,7 @@ def is_valid(epochs: Epochs, cut: Cut) -> bool:
     if any(a.high > b.low for a, b in pairwise(begun)):
         return False
     newer = all(r.segment_id > b.segment_id for r in rest for b in overlapping(begun, r.low, r.high))
-    return newer and _covers([*begun, *rest])
+    return newer and is_whole([*begun, *rest])
 
 
 def is_not_before(epochs: Epochs, later: Cut, earlier: Cut) -> bool:
@@ -102,21 +102,7 @@ def resolved(epochs: Epochs, cut: Cut) -> dict[int, int]:
 
     Nothing of a segment that has not begun may be truncated.
     """
-    begun, rest = _split(epochs, cut)
-    return {**cut, **dict.fromkeys((r.segment_id for r in _unread(begun, rest)), 0)}
-
-
-def _unread(begun: Sequence[SegmentRange], rest: Iterable[SegmentRange]) -> list[SegmentRange]:
-    """Return those entries of ``rest`` that wait for older entries, ascending."""
-    found, keys = [], KeySet()
-    listed = sorted(begun, key=lambda r: r.segment_id, reverse=True)
-    for r in sorted(rest, key=lambda r: r.segment_id):
-        while listed and listed[-1].segment_id < r.segment_id:
-            keys.add(listed.pop())
-        if keys.has_some_of(r):
-            found.append(r)
-            keys.add(r)
-    return found
+    return {**cut, **dict.fromkeys(not_begun(cut, _ranges(epochs, cut)), 0)}
 
 
 def _between(epochs: Epochs, first: Cut, last: Cut) -> Iterator[int]:
@@ -135,9 +121,9 @@ def _candidates(epochs: Epochs, first: Cut, last: Cut) -> Sequence[int]:
     A key range that ``first`` omits begins with the stream.
     """
     ids = epochs.ids
-    whole = _covers(_ranges(epochs, first))
+    whole = is_whole(_ranges(epochs, first))
     low = bisect_left(ids, min(first)) if whole else 0
-    high = bisect_right(ids, max(last)) if _covers(_ranges(epochs, last)) else len(ids)
+    high = bisect_right(ids, max(last)) if is_whole(_ranges(epochs, last)) else len(ids)
     return ids[low:high]
 
 
@@ -151,8 +137,7 @@ class Places:
 
     def __init__(self, epochs: Epochs, cut: Cut) -> None:
         begun, rest = _split(epochs, cut)
-        self.at = {i: END if offset < 0 else offset for i, offset in cut.items()}
-        self.at |= dict.fromkeys((r.segment_id for r in _unread(begun, rest)), 0)
+        self.at = {i: END if offset < 0 else offset for i, offset in resolved(epochs, cut).items()}
         self.ranges: list[SegmentRange] = []
         if all(a.high <= b.low for a, b in pairwise(begun)):  # as in every valid cut
             self.ranges, begun = begun, []
@@ -167,7 +152,7 @@ class Places:
     def _gaps(self, segment: SegmentRange) -> Iterator[tuple[float, float]]:
         """Return the parts of a segment over which there is nothing yet."""
         reached = segment.low
-        for r in list(overlapping(self.ranges, segment.low, segment.high)):
+        for r in overlapping(self.ranges, segment.low, segment.high):
             if r.low > reached:
                 yield reached, r.low
             reached = r.high
@@ -196,12 +181,3 @@ def _split(epochs: Epochs, cut: Cut) -> tuple[list[SegmentRange], list[SegmentRa
     """Return the entries with an offset, and those at -1, each in the order of keys."""
     found = sorted(_ranges(epochs, cut), key=lambda r: (r.low, r.high))
     return [r for r in found if cut[r.segment_id] >= 0], [r for r in found if cut[r.segment_id] < 0]
-
-
-def _covers(ranges: Iterable[SegmentRange]) -> bool:
-    reached = 0.0
-    for r in sorted(ranges, key=lambda r: (r.low, r.high)):
-        if r.low > reached:
-            return False
-        reached = max(reached, r.high)
-    return reached >= 1.0

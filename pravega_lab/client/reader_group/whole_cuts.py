@@ -6,7 +6,7 @@ B4). The stream's history supplies what is missing: the successor of the listed 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -14,7 +14,8 @@ from pravega_lab.client.context import StreamContext
 from pravega_lab.client.reader_group.core.state import NO_END
 from pravega_lab.client.reader_group.values import full_names
 from pravega_lab.client.reading.cuts import begun, last_segments
-from pravega_lab.client.reading.lineage import is_covered, newer_than, without_placeholders
+from pravega_lab.client.reading.lineage import newer_than, without_placeholders
+from pravega_lab.protocol.key_set import is_covered, is_whole
 from pravega_lab.protocol.metadata import reader_group as rg
 from pravega_lab.protocol.metadata.reader_group import KeyRange, ReaderGroupConfig, SegmentWithRange, Update
 from pravega_lab.protocol.names import SegmentRange
@@ -75,11 +76,6 @@ async def _last(context: StreamContext, end: StreamCut) -> Mapping[int, int]:
     if await context.controller.current_segments(context.name):
         return {}
     return dict.fromkeys(await last_segments(context), SEGMENT_READ)
-
-
-def is_whole(segments: Sequence[SegmentRange]) -> bool:
-    """Return whether the segments cover every key."""
-    return is_covered(SegmentRange(-1, 0.0, 1.0), segments)
 
 
 @dataclass

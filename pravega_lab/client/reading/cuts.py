@@ -10,10 +10,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from pravega_lab.client.context import StreamContext
-from pravega_lab.client.reading.lineage import is_covered, newer_than, not_begun, without_placeholders
+from pravega_lab.client.reading.lineage import newer_than, without_placeholders
 from pravega_lab.client.values import Edge, SegmentInfo
 from pravega_lab.errors import BadInputError, RefusedError, SegmentNotFoundError
 from pravega_lab.portable.waiting import gather
+from pravega_lab.protocol.key_set import is_covered, not_begun
 from pravega_lab.protocol.names import SegmentRange
 from pravega_lab.protocol.stream_cut import SEGMENT_READ, StreamCut
 
@@ -311,7 +312,7 @@ async def _settled(
     passed, waiting = dict[int, None](), dict.fromkeys(placeholders)  # were read; have to wait
 
     def is_passed(segment: SegmentRange) -> bool:
-        """Return whether a segment was read: the cut is behind it at some key."""
+        """Return whether a segment was read: the cut is after it at some key."""
         if segment.segment_id in passed or not latest:
             return segment.segment_id in passed
         return not is_covered(segment, [s for s in latest if s.segment_id <= segment.segment_id])

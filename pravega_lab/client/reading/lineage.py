@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
-from pravega_lab.protocol.key_set import KeySet
+from pravega_lab.protocol.key_set import not_begun
 from pravega_lab.protocol.names import SegmentRange
 from pravega_lab.protocol.stream_cut import SEGMENT_READ
 
@@ -223,36 +223,6 @@ def without_placeholders(positions: Mapping[int, int], ranges: Iterable[SegmentR
     return {s.segment_id: positions[s.segment_id] for s in segments if s.segment_id not in waiting}
 
 
-def not_begun(positions: Mapping[int, int], ranges: Iterable[SegmentRange]) -> list[int]:
-    """Return the segments of a cut, at -1 or 0, that share keys with an older one that is not read.
-
-    That one may be such a segment itself.
-    """
-    segments = sorted(ranges, key=lambda s: s.low)
-    if all(one.high <= other.low for one, other in itertools.pairwise(segments)):  # as in most cuts
-        return []
-    unread = KeySet()  # of older segments
-    waiting: list[int] = []
-    for segment in sorted(segments, key=lambda s: s.segment_id):
-        at = positions[segment.segment_id]
-        waits = at <= 0 and unread.has_some_of(segment)
-        if waits:
-            waiting.append(segment.segment_id)
-        if waits or at >= 0:
-            unread.add(segment)
-    return waiting
-
-
 def newer_than(segment: SegmentRange, listed: Iterable[SegmentRange]) -> list[SegmentRange]:
     """Return the segments of a cut that follow a segment. If there are any, the segment was read."""
     return [other for other in listed if other.follows(segment)]
-
-
-def is_covered(wanted: SegmentRange, segments: Iterable[SegmentRange]) -> bool:
-    """Return whether ``segments`` have all keys of a segment."""
-    reached = wanted.low
-    for segment in sorted(segments, key=lambda s: s.low):
-        if segment.low > reached:
-            break
-        reached = max(reached, segment.high)
-    return reached >= wanted.high

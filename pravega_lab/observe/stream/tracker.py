@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pravega_lab.client.reading.lineage import not_begun
 from pravega_lab.observe.journal.observations import (
     DONE_HERE,
     INFERRED,
@@ -25,6 +24,7 @@ from pravega_lab.observe.journal.observations import (
     StreamSeen,
 )
 from pravega_lab.observe.stream.causes import ROLLED, ROLLED_AGAIN_RULE, Cause, Part, Policy, infer
+from pravega_lab.protocol.key_set import not_begun
 from pravega_lab.protocol.names import SegmentRange, number_of
 
 RATE_WINDOW_MS = 2_000

@@ -11,11 +11,12 @@ import pytest
 
 from pravega_lab.client.reader_group.calls import complete
 from pravega_lab.client.reader_group.opening import reading
-from pravega_lab.client.reader_group.whole_cuts import Start, add_start, is_whole, whole
+from pravega_lab.client.reader_group.whole_cuts import Start, add_start, whole
 from pravega_lab.client.reading.cuts import settled, settled_end
 from pravega_lab.client.values import HEAD, TAIL, ScalingPolicy, Successor
 from pravega_lab.engine.simulation.groups.apps import group_of
 from pravega_lab.engine.simulation.store.world import World
+from pravega_lab.protocol.key_set import is_whole
 from pravega_lab.protocol.metadata.reader_group import (
     CompactReaderGroupState,
     ReaderGroupConfig,
