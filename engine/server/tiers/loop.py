@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from pravega_lab.portable.waiting import wait_for
 
-from ...store.errors import StoreFailed, StoreFull, TierMismatch
+from ...store.errors import CorruptStoreError, StoreFailed, StoreFull, TierMismatch
 from ...store.log.chunks import MARKER, OWNER, Chunk, Piece, checksums_of, is_chunk, marker, owner_in
 from ...store.log_fields import log_fields
 from ...store.storage.storage import Ticket
@@ -115,14 +115,7 @@ class TierLoop:
             self.mover.failed(step, self._now_ms(), is_in_log=True)
             return False
         except Exception as error:
-            kind = type(error).__name__
-            if not self.mover.failures or kind != self._logged_kind:
-                self._logged_kind = kind
-                log.warning(
-                    "tier 2 failed, and is tried again (%s: %s): %s. %s",
-                    *(type(step).__name__, kind, str(error).rstrip("."), ADVICE),
-                    extra=log_fields("tier2_failed"),
-                )
+            self._log_failure(step, error)
             self.mover.failed(step, self._now_ms())
             return False
         finally:
@@ -131,6 +124,20 @@ class TierLoop:
             fields = log_fields("tier2_recovered")
             log.warning("tier 2 works again, after %d failures", failures, extra=fields)
         return True
+
+    def _log_failure(self, step: Step, error: Exception) -> None:
+        kind = type(error).__name__
+        if self.mover.failures and kind == self._logged_kind:
+            return
+        self._logged_kind = kind
+        if isinstance(step, Upload) and isinstance(error, CorruptStoreError):
+            log.error("nothing moves to tier 2 any more: %s", error, extra=log_fields("log_damaged"))
+            return
+        log.warning(
+            "tier 2 failed, and is tried again (%s: %s): %s. %s",
+            *(type(step).__name__, kind, str(error).rstrip("."), ADVICE),
+            extra=log_fields("tier2_failed"),
+        )
 
     def _note_silence(self, step: Step) -> None:
         if self._is_recording:

@@ -42,6 +42,7 @@ from pravega_lab.engine.store.log.chunks import (
     snapshot_sequence,
 )
 from pravega_lab.engine.store.log.disk import RealDisk
+from pravega_lab.engine.store.log.format import file_name
 from pravega_lab.engine.store.log.operations import Append, CreateSegment, Delete, Truncate
 from pravega_lab.engine.store.storage.recovery import open_storage
 from pravega_lab.engine.store.storage.segment import Segment
@@ -324,6 +325,27 @@ def test_a_full_disk_of_the_store_is_no_failure_of_tier_2(
         asyncio.run(story())
     assert "tier 2 failed" not in caplog.text
     assert caplog.text.count("tier 2 works again") == 1
+
+
+def test_damage_in_the_log_that_keeps_bytes_from_moving_is_not_blamed_on_tier_2(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> None:
+        async with store(tmp_path) as life:
+            life.objects.is_down = True
+            await life.submit(CreateSegment("a"), Append("a", b"damaged"))
+            await life.until(lambda: life.failures)
+            with (tmp_path / "data" / file_name(1)).open("r+b") as log_file:
+                log_file.seek(log_file.read().index(b"damaged"))
+                log_file.write(b"D")
+            caplog.clear()
+            life.objects.is_down = False
+            await life.until(lambda: "nothing moves to tier 2" in caplog.text)
+
+    monkeypatch.setattr("pravega_lab.engine.store.log.files.CACHE_BYTES", 0)
+    asyncio.run(story())
+    assert "is damaged at offset" in caplog.text
+    assert "tier 2 failed" not in caplog.text
 
 
 def test_a_new_tier_that_refuses_writes_stays_failing_and_the_log_says_why_and_when_it_works_again(
