@@ -22,6 +22,8 @@ from pravega_lab.errors import SetupError
 GIB = 1024**3
 FREE_DISK_BYTES_MIN = 2 * GIB
 PORTS = (("controller", 9090), ("segment store", 12345))
+#: The first one is the same browser without windows, which takes a third less processor time.
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 PYTHON_MIN = (3, 11)
 PYTHON_TESTED_MAX = (3, 14)
 # What `make test` runs with; other versions may work.
@@ -146,8 +148,8 @@ def check_disk() -> Iterator[Finding]:
 
 def check_browser() -> Iterator[Finding]:
     """Check that there is a browser for the tests."""
-    path = shutil.which("chromium") or shutil.which("google-chrome")
-    remedy = "only the browser tests need it: apt-get install chromium"
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    remedy = "only the browser tests need it: apt-get install chromium-headless-shell"
     if path is None:
         yield Finding("chromium", "note", "not found", remedy)
         return

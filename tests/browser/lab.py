@@ -19,6 +19,8 @@ from urllib.request import urlopen
 
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
+from pravega_lab.terminal.doctor import BROWSERS
+
 ROOT = Path(__file__).resolve().parents[2]
 ARTIFACTS = ROOT / "tests/artifacts"  # screenshots to look at; CI keeps them
 TOKEN = "browser-test"
@@ -29,7 +31,7 @@ NO_NEWS = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false",
 
 def chromium() -> str | None:
     """The browser's path, or None where there is none."""
-    return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
 def free_port() -> int:

@@ -104,7 +104,7 @@ def test_an_older_spark_is_red(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_browser_that_does_not_run_is_a_note(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The command ended with its error, and showed nothing of what it had found."""
-    browser = tmp_path / "chromium"
+    browser = tmp_path / doctor.BROWSERS[0]
     browser.write_text("no program")
     browser.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
