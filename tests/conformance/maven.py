@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+
+from tests.spark.jvm import QUICK_START
 
 FETCH_S_MAX = 600
 
@@ -35,7 +38,8 @@ def fetch(pom: Path, jars: Path, is_there: Callable[[], bool]) -> None:
         shutil.rmtree(part, ignore_errors=True)
         command = [maven, "-q", "-B", "-f", str(pom), "dependency:copy-dependencies"]
         command += [f"-DoutputDirectory={part}", "-DincludeScope=runtime"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=FETCH_S_MAX)
+        environ = {"MAVEN_OPTS": QUICK_START, **os.environ}
+        done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=FETCH_S_MAX)
         if done.returncode:
             raise FetchError(f"Maven could not fetch the jars: {(done.stdout + done.stderr)[-500:]}")
         shutil.rmtree(jars, ignore_errors=True)
