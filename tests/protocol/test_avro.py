@@ -10,8 +10,8 @@ import pytest
 
 from pravega_lab.errors import BadInputError
 from pravega_lab.protocol.avro.normal_form import normal_form
-from pravega_lab.protocol.avro.resolution import can_read
-from pravega_lab.protocol.avro.schema import AvroSchema, parse_schema
+from pravega_lab.protocol.avro.resolution import can_read, sources
+from pravega_lab.protocol.avro.schema import AvroField, AvroSchema, parse_schema
 
 ANSWERS = json.loads((Path(__file__).parent / "golden" / "avro-answers.json").read_text())
 TYPES = ANSWERS["types"]
@@ -32,6 +32,29 @@ def test_what_is_read_as_recorded(number: int) -> None:
 @pytest.mark.parametrize(("writer", "reader", "reads"), ANSWERS["records"])
 def test_records_as_recorded(writer: Any, reader: Any, reads: bool) -> None:
     assert can_read(parse_schema(json.dumps(reader)), parse_schema(json.dumps(writer))) is reads
+
+
+@pytest.mark.parametrize(
+    ("fields", "written", "expected"),
+    [
+        ({"b": "a", "z": ""}, "az", {"b": "a", "z": "z"}),
+        ({"b": "a", "c": "b"}, "ab", {"b": "a", "c": "b"}),
+        ({"b": "a", "c": "b"}, "bc", {"b": "b", "c": "c"}),
+        ({"a": "", "b": "a"}, "a", {"b": "a"}),
+        ({"a": "", "b": "a"}, "ab", {"a": "a", "b": "b"}),
+        ({"a": "b", "b": "a"}, "ab", {"a": "a", "b": "b"}),
+        ({"x": "ab"}, "ab", {"x": "a"}),
+        ({"x": "a", "y": "a"}, "a", {"x": "a"}),
+        ({"d": "c", "c": "b", "b": "a"}, "abc", {"d": "c", "c": "b", "b": "a"}),
+    ],
+)
+def test_a_field_that_is_renamed_is_read_under_its_new_name(
+    fields: dict[str, str], written: str, expected: dict[str, str]
+) -> None:
+    """``fields`` has the aliases of each field of the reader, one letter each."""
+    number = AvroSchema("int")
+    reader = [AvroField(name, number, aliases=tuple(aliases)) for name, aliases in fields.items()]
+    assert sources(reader, written) == expected
 
 
 @pytest.mark.parametrize(("text", "is_taken"), ANSWERS["schemas"])

@@ -13,10 +13,9 @@ from typing import Any
 from pravega_lab.errors import BadInputError
 from pravega_lab.protocol.avro.resolution import (
     can_read,
-    has_name_of,
     matching_branch,
     same_kind,
-    written_field,
+    written_fields,
 )
 from pravega_lab.protocol.avro.schema import MISSING, AvroSchema
 
@@ -239,9 +238,8 @@ class _Source:
     def _record(self, writer: AvroSchema, reader: AvroSchema) -> dict[str, Any]:
         if writer is reader:
             return {field.name: self.read(field.schema, field.schema) for field in writer.fields}
-        if_aliased = has_name_of(writer, reader)
-        found = {field.name: written_field(field, writer, if_aliased=if_aliased) for field in reader.fields}
-        by_written = {id(written): field for field in reader.fields if (written := found[field.name])}
+        found = written_fields(reader, writer)
+        by_written = {id(found[field.name]): field for field in reader.fields if field.name in found}
         values: dict[str, Any] = {}
         for written in writer.fields:
             field = by_written.get(id(written))

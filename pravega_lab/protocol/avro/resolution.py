@@ -6,6 +6,9 @@ each field that the writer does not have, and neither its name nor the symbols o
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
+from typing import Protocol
+
 from pravega_lab.protocol.avro.schema import MISSING, RECORDS, AvroField, AvroSchema
 
 PROMOTIONS: dict[str, tuple[str, ...]] = {
@@ -23,14 +26,49 @@ def can_read(reader: AvroSchema, writer: AvroSchema) -> bool:
     return _Resolution().fits(writer, reader)
 
 
-def written_field(reader_field: AvroField, writer: AvroSchema, *, if_aliased: bool) -> AvroField | None:
-    """Return the field of the writer's record that a field of the reader reads, by name or by alias.
+class Named(Protocol):
+    """A field of a record."""
 
-    Aliases of fields count only ``if_aliased``: where the names of both records match.
+    @property
+    def name(self) -> str:
+        """The name of the field."""
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """Earlier names of the field."""
+
+
+def sources(reader: Iterable[Named], written: Collection[str]) -> dict[str, str]:
+    """Return which field of the writer each field of the reader reads, for those that read one, by name.
+
+    A field of the reader whose name the writer lacks takes a field by an alias, also one that another field
+    of the reader would read by its own name. That field has been renamed too, and needs an alias itself.
     """
-    names = (reader_field.name, *(reader_field.aliases if if_aliased else ()))
-    by_name = {one.name: one for one in writer.fields}
-    return next((by_name[name] for name in names if name in by_name), None)
+    fields = {field.name: field for field in reader}
+    found = {name: name for name in fields if name in written}
+    renamed = [field for field in fields.values() if field.name not in found]
+    taken: set[str] = set()
+    for field in renamed:
+        alias = next((name for name in field.aliases if name in written and name not in taken), None)
+        if alias is None:
+            continue
+        taken.add(alias)
+        if found.get(alias) == alias:
+            del found[alias]
+            renamed.append(fields[alias])
+        found[field.name] = alias
+    return found
+
+
+def written_fields(reader: AvroSchema, writer: AvroSchema) -> dict[str, AvroField]:
+    """Return the fields of the writer's record that the fields of the reader's read, by the latter's names.
+
+    Aliases of fields count only where the names of both records match.
+    """
+    fields = {field.name: field for field in writer.fields}
+    if not has_name_of(writer, reader):
+        return {field.name: fields[field.name] for field in reader.fields if field.name in fields}
+    return {name: fields[source] for name, source in sources(reader.fields, fields).items()}
 
 
 def same_kind(writer: AvroSchema, reader: AvroSchema) -> bool:
@@ -79,9 +117,9 @@ class _Resolution:
         if pair in self.seen or pair in self.refuted:
             return pair in self.seen
         self.seen.add(pair)
-        if_aliased = has_name_of(writer, reader)
+        written = written_fields(reader, writer)
         for field in reader.fields:
-            found = written_field(field, writer, if_aliased=if_aliased)
+            found = written.get(field.name)
             fits = field.default is not MISSING if found is None else self.fits(found.schema, field.schema)
             if not fits:
                 self.seen.discard(pair)

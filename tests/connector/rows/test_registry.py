@@ -88,6 +88,25 @@ def test_versions_and_codecs_in_one_batch_keep_their_order(registry: SchemaRegis
     assert narrow.column("name").to_pylist() == [f"n{n}" for n in range(30)]
 
 
+def test_a_field_that_takes_the_old_name_of_another_is_read_under_its_new_name(
+    registry: SchemaRegistry,
+) -> None:
+    was = [{"name": "first", "type": "int"}, {"name": "second", "type": "int"}]
+    now = [
+        {"name": "second", "type": "int", "aliases": ["first"]},
+        {"name": "third", "type": "int", "aliases": ["second"]},
+    ]
+    old = Serializer(registry, "g", user(*was), register=True).serialize({"first": 1, "second": 2})
+    began = rows(registry)
+    new = Serializer(registry, "g", user(*now), register=True).serialize({"second": 3, "third": 4})
+    expected = [{"second": 1, "third": 2}, {"second": 3, "third": 4}]
+    assert rows(registry).parse(binary(old, new)).to_pylist() == expected
+    reader = Deserializer(registry, "g", reader=user(*now))
+    assert [reader.deserialize(event) for event in (old, new)] == expected
+    kept = [{"first": 1, "second": 2}, {"first": None, "second": 3}]
+    assert began.parse(binary(old, new)).to_pylist() == kept
+
+
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy"])
 @pytest.mark.parametrize("kind", ["avro", "json"])
 def test_rows_are_read_as_they_were_written(registry: SchemaRegistry, kind: str, codec: str) -> None:

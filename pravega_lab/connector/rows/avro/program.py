@@ -1,8 +1,8 @@
 """Compile the schema of the events and the wanted columns into the instructions of `kernels.decode_rows`.
 
 Schema resolution: a column is a field of the reader's schema, if there is one, and is read from the writer's
-field of the same name or of one of the reader's aliases. Without such a field the reader's default fills the
-column. Fields that no column wants are skipped.
+field of the same name or of one of the reader's aliases (`sources`). Without such a field the reader's
+default fills the column. Fields that no column wants are skipped.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pravega_lab.connector.rows.avro import operations
 from pravega_lab.connector.rows.avro.arrow_types import reads
 from pravega_lab.connector.rows.avro.schema import NOT_GIVEN, AvroField, AvroType
 from pravega_lab.errors import BadInputError
+from pravega_lab.protocol.avro.resolution import sources
 
 #: What the operation of a kind of value is, and how many slots it has.
 _READ = {
@@ -86,13 +87,15 @@ class Program:
     def _record(
         self, wanted: list[Any], writer: AvroType, reader: AvroType | None, level: int, above: str
     ) -> list[Column]:
-        sources: dict[str, tuple[Any, AvroType | None]] = {}
+        written_names = {field.name: field.name for field in writer.fields}
+        source_of = written_names if reader is None else sources(reader.fields, written_names)
+        read: dict[str, tuple[Any, AvroType | None]] = {}
         constants: dict[str, Column] = {}
         for column in wanted:
             declared = _declared(column.name, reader, above)
-            source = _source(column.name, declared, writer)
+            source = source_of.get(column.name)
             if source is not None:
-                sources[source] = (column, declared.type if declared else None)
+                read[source] = (column, declared.type if declared else None)
             elif declared is None or declared.default is NOT_GIVEN:
                 raise _missing(f"{above}{column.name}", column.name, writer)
             else:
@@ -100,8 +103,8 @@ class Program:
                 constants[column.name] = Column(column.name, column.type, level, constant=constant)
         made: dict[str, Column] = {}
         for written in writer.fields:
-            if written.name in sources:
-                column, declared_type = sources[written.name]
+            if written.name in read:
+                column, declared_type = read[written.name]
                 made[column.name] = self._read(
                     column.name, column.type, written.type, declared_type, level, f"{above}{column.name}"
                 )
@@ -225,13 +228,6 @@ def _declared(name: str, reader: AvroType | None, above: str) -> AvroField | Non
         if found.name == name:
             return found
     raise _missing(f"{above}{name}", name, reader)
-
-
-def _source(name: str, declared: AvroField | None, writer: AvroType) -> str | None:
-    """Return the name of the field from which a column is read, or None if there is no such field."""
-    written = {field.name for field in writer.fields}
-    names = [name, *(declared.aliases if declared else ())]
-    return next((found for found in names if found in written), None)
 
 
 def _missing(path: str, name: str, record: AvroType) -> BadInputError:

@@ -13,6 +13,7 @@ from pravega_lab.connector.rows.json_rows import JsonRows
 from pravega_lab.connector.rows.parsing import UnreadableRowError
 from pravega_lab.connector.rows.protobuf.protobuf_rows import ProtobufRows
 from pravega_lab.errors import BadInputError
+from pravega_lab.protocol.avro.resolution import sources
 from pravega_lab.protocol.registry.header import HEADER_BYTES, PROTOCOL
 from pravega_lab.protocol.registry.names import AVRO, JSON, NO_CODEC, PROTOBUF
 from pravega_lab.protocol.registry.values import SchemaInfo
@@ -86,11 +87,15 @@ def _reader(latest: AvroType, written: AvroType, columns: Iterable[Any]) -> Avro
     fields = {field.name: field for field in written.fields}
     absent = AvroType("null")
     dropped = [fields.get(name, AvroField(name, absent)) for name in kinds if name not in there]
+    known = list(latest.fields)
+    if dropped:  # an alias is no reason to take a column from a query that began with an earlier schema
+        known = [replace(field, aliases=tuple(n for n in field.aliases if n not in kinds)) for field in known]
+    read = sources(known, fields)
     kept = []
-    for field in latest.fields:
-        source = next((fields[name] for name in (field.name, *field.aliases) if name in fields), None)
-        if source is not None and field.name in kinds:
-            field = replace(field, type=_reader_type(field.type, source.type, kinds[field.name]))
+    for field in known:
+        if field.name in read and field.name in kinds:
+            written_type = fields[read[field.name]].type
+            field = replace(field, type=_reader_type(field.type, written_type, kinds[field.name]))
         kept.append(field)
     return replace(latest, fields=tuple(map(_or_null, (*kept, *dropped))))
 
