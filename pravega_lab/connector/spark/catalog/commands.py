@@ -230,6 +230,8 @@ class _Commands:
         found = {name.lower().removeprefix("option."): value for name, value in properties.items()}
         if "location" in found:
             raise BadInputError("LOCATION: a table is a stream, whose place is its name. Leave it out")
+        if found.get("external") == "true":
+            raise BadInputError("EXTERNAL: DROP TABLE deletes the stream of every table. Leave it out")
         for name in found:
             if name not in BY_NAME and name not in (COLUMNS, COMMENT, KEY, WATERMARK, *SPARKS_PROPERTIES):
                 self._parsed("_", "_", {name: ""})  # raises with the nearest name

@@ -274,6 +274,7 @@ def test_what_cannot_be_is_refused_in_words(sql: Any, shop: str, statement: str,
 
 
 def test_a_table_is_created_like_another_one(sql: Any, client: Client, shop: str, tmp_path: Path) -> None:
+        ("CREATE EXTERNAL TABLE pravega.{shop}.a (id string)", "DROP TABLE deletes the stream"),
     """LIKE copies columns and properties of a stream, the columns of any other table, and no rows."""
     one, two, three = (f"pravega.{shop}.{name}" for name in ("one", "two", "three"))
     properties = "routing_key_column 'item', default_num_segments '2'"
