@@ -79,7 +79,7 @@ from pravega_lab.connector.spark.tables import (
 )
 from pravega_lab.connector.spark.worker_end import end_quietly
 from pravega_lab.connector.spark.worker_python import check_packages
-from pravega_lab.connector.tables.columns import columns_of_arrow, ddl, exact_ddl, parse_columns
+from pravega_lab.connector.tables.columns import columns_of_arrow, ddl, parse_columns, source_ddl
 from pravega_lab.errors import BadInputError
 from pravega_lab.protocol.names import short_name
 from pravega_lab.protocol.stream_cut import StreamCut
@@ -141,7 +141,7 @@ class PravegaDataSource(DataSource):
             return self._new_table(options)
         if options.format:
             named = parse_columns(options.columns) if options.columns else ()
-            return exact_ddl(named) or default_schema(options)
+            return source_ddl(named) or default_schema(options)
         return METADATA_SCHEMAS[options.metadata] if options.metadata else SCHEMA
 
     def _parsed(self, schema: Any = None) -> PravegaOptions:

@@ -32,6 +32,8 @@ SIMPLE = {
     "binary": "binary",
     "date": "date32",
 }
+#: Text of a limited length, which Spark checks when it writes.
+LIMITED = ("varchar", "char")
 _OTHERS = ("decimal(p,s)", "timestamp", "timestamp_ntz", "array<…>", "map<…>", "struct<…>")
 #: How Spark writes the order of text that everything has anyway.
 DEFAULT_COLLATION = " collate utf8_binary"
@@ -66,6 +68,12 @@ def exact_ddl(columns: Sequence[Column]) -> str:
     In Spark, ``spark.sql.timestampType`` says what ``timestamp`` is.
     """
     return ", ".join(f"{quoted(column.name)} {_with_leaves(column.type, _exact)}" for column in columns)
+
+
+def source_ddl(columns: Sequence[Column]) -> str:
+    """Return the columns as `exact_ddl` does, for the schema of a source, which may not have ``varchar``."""
+    found = (Column(column.name, _with_leaves(column.type, _without_length)) for column in columns)
+    return exact_ddl(tuple(found))
 
 
 def parse_columns(text: str) -> tuple[Column, ...]:
@@ -145,7 +153,7 @@ def arrow_type(text: str) -> Any:
     name, parameters = _parts(text)
     if name in SIMPLE and not parameters:
         return getattr(pa, SIMPLE[name])()
-    if name in ("varchar", "char") and re.fullmatch(r"\d+", parameters):
+    if name in LIMITED and re.fullmatch(r"\d+", parameters):
         return pa.string()
     if name == "timestamp" and not parameters:
         return pa.timestamp("us", "UTC")
@@ -200,6 +208,10 @@ def _written(text: str) -> str:
 
 def _exact(leaf: str) -> str:
     return "timestamp_ltz" if leaf == "timestamp" else leaf
+
+
+def _without_length(leaf: str) -> str:
+    return "string" if _parts(leaf)[0] in LIMITED else leaf
 
 
 def _with_leaves(text: str, change: Callable[[str], str]) -> str:

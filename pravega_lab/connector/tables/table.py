@@ -12,7 +12,7 @@ from pravega_lab.client.values import HEAD, TAIL
 from pravega_lab.connector.rows.changes.kinds import KIND_COLUMN
 from pravega_lab.connector.rows.formats import FORMAT_METADATA
 from pravega_lab.connector.rows.typed_rows import known_metadata
-from pravega_lab.connector.tables.columns import ddl, parse_columns
+from pravega_lab.connector.tables.columns import parse_columns, source_ddl
 from pravega_lab.connector.tables.description import Description
 from pravega_lab.connector.tables.descriptions import Descriptions, StoredDescriptions
 from pravega_lab.connector.tables.durations import milliseconds
@@ -147,7 +147,7 @@ class Table:
 
     def create_temporary(self, spark: Any, name: str) -> None:
         """Create or replace a temporary view of the table in a Spark session. It takes rows by INSERT too."""
-        columns = f" ({ddl(self.description.columns)})" if self.description.columns else ""
+        columns = f" ({source_ddl(self.description.columns)})" if self.description.columns else ""
         options = ", ".join(f"`{key}` {_literal(value)}" for key, value in self.spark_options().items())
         spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW `{name}`{columns} USING pravega OPTIONS ({options})")
 
@@ -155,7 +155,7 @@ class Table:
         """Return a streaming frame of the rows in a Spark session, with the watermark of the table."""
         reader = spark.readStream.format("pravega").options(**{**self.spark_options(), **options})
         if self.description.columns:
-            reader = reader.schema(ddl(self.description.columns))
+            reader = reader.schema(source_ddl(self.description.columns))
         frame = reader.load()
         if self.description.watermark is None:
             return frame

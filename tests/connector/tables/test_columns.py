@@ -12,6 +12,7 @@ from pravega_lab.connector.tables.columns import (
     ddl,
     exact_ddl,
     parse_columns,
+    source_ddl,
 )
 from pravega_lab.connector.tables.description import Description
 from pravega_lab.errors import BadInputError
@@ -65,6 +66,15 @@ def test_fields_of_structs_keep_their_names() -> None:
 )
 def test_types_have_arrow_types(text: str, arrow: pa.DataType) -> None:
     assert arrow_type(text) == arrow
+
+
+def test_a_source_has_columns_that_are_the_same_in_every_session_and_that_spark_takes() -> None:
+    columns = parse_columns(
+        "at timestamp, `a b` varchar(3), parts array<struct<code:char(2),n:timestamp_ntz>>"
+    )
+    expected = "`at` timestamp_ltz, `a b` string, `parts` array<struct<code:string,n:timestamp_ntz>>"
+    assert source_ddl(columns) == expected
+    assert "varchar(3)" in exact_ddl(columns)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.NonEmptyNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
 import org.apache.spark.sql.connector.catalog.NamespaceChange;
@@ -374,9 +375,11 @@ public class PravegaCatalog implements TableCatalog, SupportsNamespaces {
     private final boolean anySchema;
     private final boolean unnamed;
 
+    /** CHAR and VARCHAR are strings with a length in their metadata, because Spark streams no other. */
     StreamTable(String name, JsonNode answer) {
       this.name = name;
-      this.schema = StructType.fromDDL(part(answer, "columns").asText());
+      StructType columns = StructType.fromDDL(part(answer, "columns").asText());
+      this.schema = CharVarcharUtils.replaceCharVarcharWithStringInSchema(columns);
       this.options = map(part(answer, "options"));
       this.properties = map(part(answer, "properties"));
       this.anySchema = part(answer, "any_schema").asBoolean();

@@ -155,7 +155,29 @@ def test_fields_of_structs_keep_their_names(sql: Any, client: Client, shop: str)
     }
 
 
-def test_a_timestamp_of_a_table_is_the_same_in_every_session(spark: Any, sql: Any, shop: str) -> None:
+@pytest.mark.parametrize("format_name", ["csv", "json"])
+def test_texts_of_limited_length_are_read_with_whatever_columns_a_query_needs(
+    spark: Any, sql: Any, client: Client, shop: str, format_name: str
+) -> None:
+    table = f"pravega.{shop}.short"
+    sql(f"CREATE TABLE {table} (id bigint, code char(3), item varchar(5)) USING {format_name}")
+    sql(f"INSERT INTO {table} VALUES (1, 'a', 'tea'), (2, NULL, NULL)")
+    for columns, row in (("count(*)", (2,)), ("sum(id)", (3,)), ("max(item), max(code)", ("tea", "a  "))):
+        assert tuple(sql(f"SELECT {columns} FROM {table}")[0]) == row
+    assert "VARCHAR(5)" in sql(f"SHOW CREATE TABLE {table}")[0][0]
+    assert "EXCEED_LIMIT_LENGTH" in refused(
+        lambda: sql(f"INSERT INTO {table} VALUES (3, 'a', 'orange')"), PySparkException
+    )
+    assert Table.load(client, f"{shop}/short").read_stream(spark).dtypes == spark.table(table).dtypes
+    frame = spark.readStream.option("start_stream_cut", "earliest").table(table)
+    started = frame.writeStream.format("memory").queryName(f"{shop}_short").trigger(availableNow=True).start()
+    assert started.awaitTermination(60)
+    assert spark.table(f"{shop}_short").count() == 2
+
+
+def test_a_timestamp_of_a_table_is_the_same_in_every_session(
+    spark: Any, sql: Any, client: Client, shop: str
+) -> None:
     """A session may take the word ``timestamp`` for one without a zone."""
     sql(f"CREATE TABLE pravega.{shop}.t (at timestamp, n timestamp_ntz, parts struct<timestamp: timestamp>)")
     values = "SELECT now, date'2026-01-01', named_struct('timestamp', now)"
@@ -165,6 +187,10 @@ def test_a_timestamp_of_a_table_is_the_same_in_every_session(spark: Any, sql: An
     try:
         assert spark.table(f"pravega.{shop}.t").schema == before
         assert sql(f"SELECT * FROM pravega.{shop}.t") == rows
+        described = Table.load(client, f"{shop}/t")
+        assert described.read_stream(spark).dtypes == spark.table(f"pravega.{shop}.t").dtypes
+        described.create_temporary(spark, f"{shop}_t")
+        assert spark.table(f"{shop}_t").collect() == rows
     finally:
         spark.conf.unset("spark.sql.timestampType")
 
@@ -248,6 +274,7 @@ def test_databases_are_created_and_dropped(sql: Any, client: Client, shop: str) 
         ("CREATE TABLE pravega.{shop}.a USING json", "needs the columns of its rows"),
         ("CREATE TABLE pravega.{shop}.a (id string) PARTITIONED BY (id)", "routing_key_column"),
         ("CREATE TABLE pravega.{shop}.a (id string) LOCATION '/a'", "LOCATION"),
+        ("CREATE EXTERNAL TABLE pravega.{shop}.a (id string)", "DROP TABLE deletes the stream"),
         ("INSERT OVERWRITE pravega.{shop}.plain SELECT 'x' AS event", "a stream is only appended to"),
         ("INSERT INTO pravega.{shop}.plain SELECT 'x' AS even", "no column 'event'"),
         ("CREATE TABLE pravega.{shop}.a (id bigint NOT NULL)", "Leave NOT NULL out"),
@@ -274,7 +301,6 @@ def test_what_cannot_be_is_refused_in_words(sql: Any, shop: str, statement: str,
 
 
 def test_a_table_is_created_like_another_one(sql: Any, client: Client, shop: str, tmp_path: Path) -> None:
-        ("CREATE EXTERNAL TABLE pravega.{shop}.a (id string)", "DROP TABLE deletes the stream"),
     """LIKE copies columns and properties of a stream, the columns of any other table, and no rows."""
     one, two, three = (f"pravega.{shop}.{name}" for name in ("one", "two", "three"))
     properties = "routing_key_column 'item', default_num_segments '2'"
