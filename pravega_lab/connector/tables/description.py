@@ -28,7 +28,7 @@ from pravega_lab.connector.rows.typed_rows import (
     check_metadata,
     fields_of,
 )
-from pravega_lab.connector.tables.columns import Column, arrow_schema
+from pravega_lab.connector.tables.columns import Column, arrow_schema, ddl
 from pravega_lab.connector.tables.durations import EXAMPLES, milliseconds
 from pravega_lab.errors import BadInputError
 
@@ -219,7 +219,7 @@ class Description:
         The primary key gives the routing key, also if a column or an expression is named for that, as in the
         engine.
         """
-        found = {"format": self.format} if self.columns else {}
+        found = {"format": self.format, "columns": ddl(self.columns)} if self.columns else {}
         found |= self.options
         if self.primary_key:
             names = {name: FLINK_NAMES.get(name.lower(), name.lower()) for name in found}

@@ -18,4 +18,7 @@ def described(options: PravegaOptions) -> tuple[str, dict[str, str]] | None:
         return None
     scope, stream = options.scoped_streams[0].split("/")
     found = StoredDescriptions(client_of(options.cluster)).get(scope, stream)
-    return None if found is None else (ddl(found.columns), {"format": found.format, **found.options})
+    if found is None:
+        return None
+    columns = ddl(found.columns)
+    return columns, {"format": found.format, "columns": columns, **found.options}

@@ -59,7 +59,7 @@ SOURCE_OPTIONS: tuple[Option, ...] = (
         SOURCE,
         "columns",
         "",
-        "The columns of typed rows, such as `id bigint, name string`, for want of a schema.",
+        "The columns of typed rows, such as `id bigint, name string`, for want of a schema, also in a sink.",
         parsers.typed_columns,
     ),
     *FORMAT_OPTIONS,

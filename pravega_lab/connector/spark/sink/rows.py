@@ -144,7 +144,7 @@ def _refuse_two_keys(names: Sequence[str], option: str, value: str) -> None:
         )
 
 
-def _in_plain_types(batch: Any) -> Any:
+def in_plain_types(batch: Any) -> Any:
     """Return rows whose texts and bytes have offsets of 32 bits, which the formats expect, and times in UTC.
 
     Spark writes 64 bits under ``spark.sql.execution.arrow.useLargeVarTypes``, and timestamps in the time zone
@@ -209,7 +209,7 @@ def arrays(
     """
     import pyarrow as pa
 
-    batch = _in_plain_types(batch)
+    batch = in_plain_types(batch)
     names = batch.schema.names
     _check_texts(batch, [name for name in names if format_name or name != "event"])
     key = KEY_COLUMN if format_name else "routing_key"

@@ -31,7 +31,14 @@ from pravega_lab.connector.spark.sink.commit_steps import (
 )
 from pravega_lab.connector.spark.sink.digest import add, digest_of
 from pravega_lab.connector.spark.sink.register import BATCH_JOB, Record, Written, abortable
-from pravega_lab.connector.spark.sink.rows import arrays, check_rows, without_source_columns
+from pravega_lab.connector.spark.sink.rows import (
+    arrays,
+    check_rows,
+    in_plain_types,
+    without_source_columns,
+)
+from pravega_lab.connector.spark.sink.table_columns import check_columns, in_columns
+from pravega_lab.connector.spark.source.rows import arrow_schema
 from pravega_lab.connector.spark.source.streams import ensure_stream
 from pravega_lab.connector.spark.tables import refuse_new_table, refuse_table_of_query
 from pravega_lab.connector.tables.catalog import REGISTER_TABLE
@@ -76,6 +83,8 @@ def write_rows(options: PravegaOptions, batches: Iterator[Any], kept: list[Trans
 def _arrays(options: PravegaOptions, batch: Any) -> tuple[Any, Any | None]:
     if options.stored and not options.format:
         batch = without_source_columns(batch)
+    if options.format and options.columns:
+        batch = in_columns(in_plain_types(batch), options.columns)
     return arrays(
         *(batch, options.format, options.routing_key_column, options.format_options),
         *(options.primary_key, options.routing_key),
@@ -160,6 +169,8 @@ class _Sink:
             options.field_columns,
             options.routing_key,
         )
+        if options.format and options.columns:
+            check_columns(arrow_schema(schema), options.columns)
         self._options = options
         if options.in_catalog:
             _check_table(options)

@@ -211,6 +211,27 @@ def test_changes_have_their_kinds_and_the_primary_key_of_the_description(
     assert sql(f"SELECT * FROM pravega.{shop}.state")[0].asDict().keys() == {"id", "item"}
 
 
+@pytest.mark.parametrize("format_name", ["csv", "json"])
+def test_a_streaming_query_fills_the_columns_of_its_table_by_their_names(
+    spark: Any, sql: Any, client: Client, shop: str, tmp_path: Path, format_name: str
+) -> None:
+    table, source = f"pravega.{shop}.filled", spark.readStream.option("start_stream_cut", "earliest")
+    sql(f"CREATE TABLE {table} (item string, size int, at string) USING {format_name}")
+    plain = source.table(f"pravega.{shop}.plain")
+
+    def fill(*columns: str) -> None:
+        writer = plain.selectExpr(*columns).writeStream.trigger(availableNow=True)
+        options = {"checkpointLocation": str(tmp_path / columns[-1])}
+        writer.options(**options).toTable(table).awaitTermination(60)
+
+    fill("stream AS at", "offset AS size")
+    found = [tuple(row) for row in sql(f"SELECT at, item, size FROM {table} ORDER BY size")]
+    assert found == [("plain", None, size) for size in (0, 9, 18)]
+    assert "has no column 'letter'" in refused(lambda: fill("'a' AS letter"), PySparkException)
+    assert "and the table has int there" in refused(lambda: fill("stream AS size"), PySparkException)
+    assert sql(f"SELECT count(*) FROM {table}")[0][0] == 3
+
+
 def test_a_table_is_made_of_a_query(sql: Any, shop: str) -> None:
     copy, source = f"pravega.{shop}.copy", f"pravega.{shop}.plain"
     sql(f"CREATE TABLE {copy} AS SELECT cast(event AS string) AS letter, offset AS at FROM {source}")
