@@ -74,8 +74,10 @@ from pravega_lab.connector.spark.source.typed_rows import check_typed_schema, de
 from pravega_lab.connector.spark.tables import (
     is_created,
     own_options,
+    refuse_unmarked,
     stored_options,
     table_schema,
+    ways_that_work,
 )
 from pravega_lab.connector.spark.worker_end import end_quietly
 from pravega_lab.connector.spark.worker_python import check_packages
@@ -118,7 +120,8 @@ class PravegaDataSource(DataSource):
         self._command = COMMAND in options
         self._is_created = is_created(options)
         self._given = own_options(options) if self._is_created else dict(options)
-        if not self._command and any(name.lower() in ADDRESSES for name in self._given):
+        self._is_addressed = any(name.lower() in ADDRESSES for name in self._given)
+        if not self._command and self._is_addressed:
             self._parsed()  # A table of the session catalog has its address in its columns.
 
     @classmethod
@@ -145,8 +148,11 @@ class PravegaDataSource(DataSource):
         return METADATA_SCHEMAS[options.metadata] if options.metadata else SCHEMA
 
     def _parsed(self, schema: Any = None) -> PravegaOptions:
-        """Return the options: the user's, and before these, those of the table that the schema is of."""
-        stored = {} if schema is None else stored_options(schema)
+        """Return the options: the user's, and before these, those of the table that the schema is of.
+
+        Rows of such a table have its options also where the user writes them elsewhere.
+        """
+        stored = {} if schema is None or self._is_addressed else stored_options(schema)
         options = parse_options({**stored, **self._given}, properties=self.properties)
         return replace(options, stored=True) if stored else options
 
@@ -195,13 +201,27 @@ class PravegaDataSource(DataSource):
         """Return the writer of a batch query."""
         from pravega_lab.connector.spark.sink.writer import PravegaWriter
 
-        return PravegaWriter(self._parsed(schema), schema, overwrite)
+        options = self._parsed(schema)
+        if options.stored:
+            refuse_unmarked(schema)
+        return PravegaWriter(options, schema, overwrite)
 
     def streamWriter(self, schema: Any, overwrite: bool) -> DataSourceStreamArrowWriter:
-        """Return the writer of a streaming query."""
+        """Return the writer of a streaming query.
+
+        Raises:
+            BadInputError: The options are stored ones: of the table that is read, not of the one to write.
+        """
         from pravega_lab.connector.spark.sink.writer import PravegaStreamWriter
 
-        return PravegaStreamWriter(self._parsed(schema), schema, overwrite)
+        options = self._parsed(schema)
+        if options.stored:
+            raise BadInputError(
+                "a streaming query cannot write into a table USING pravega: Spark passes no options of that "
+                "table. No row was written. Write with .format('pravega'), the options of the stream "
+                f"and .start(). {ways_that_work({})}"
+            )
+        return PravegaStreamWriter(options, schema, overwrite)
 
 
 class _Slices:

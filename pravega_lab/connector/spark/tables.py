@@ -11,6 +11,7 @@ Source: spark.md 13.
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -22,6 +23,10 @@ MARKS = ("provider", "owner", "comment", "location", "path", "external", "is_man
 REPEATED = "option."
 #: The key of the options in the metadata of a column.
 KEY = "pravega"
+#: No text is longer. The greatest length of a ``varchar`` is twice as much, less one.
+GREAT_LENGTH = 2**30
+#: The key that says whether writes find the options of the table, and not those of the table that is read.
+IS_MARKED = "pravega.is_marked"
 #: Columns of the source that a sink has no use for. INSERT INTO t (event) leaves them null.
 OF_THE_SOURCE = ("scope", "stream", "segment_id", "offset")
 NO_OPTIONS = (
@@ -67,8 +72,9 @@ def own_options(options: Mapping[str, str]) -> dict[str, str]:
 def table_schema(columns: str, options: Mapping[str, str]) -> Any:
     """Return the Spark schema of a new table, whose columns carry its options.
 
-    The first column of text is marked as a ``varchar`` of great length. Without such a mark, Spark leaves the
-    metadata out when it writes rows that fit the table already, as ``insertInto`` does.
+    The first column of text is marked as a ``varchar`` of a great length, which is that of these options.
+    Without such a mark, Spark passes rows that fit the table already with the metadata that they have: with
+    none, or with that of another table, from which they were read.
 
     Args:
         columns: The columns, such as ``id bigint, name string``.
@@ -78,12 +84,15 @@ def table_schema(columns: str, options: Mapping[str, str]) -> Any:
     from pyspark.sql.types import StringType, StructField, StructType
 
     found: Sequence[Column] = parse_columns(columns)
-    fields, marked = [], False
-    for field in from_arrow_schema(arrow_schema(found), prefer_timestamp_ntz=True).fields:
-        metadata = {KEY: json.dumps(dict(options))}
-        if isinstance(field.dataType, StringType) and not marked:
-            metadata["__CHAR_VARCHAR_TYPE_STRING"] = "varchar(1000000)"
-            marked = True
+    schema = from_arrow_schema(arrow_schema(found), prefer_timestamp_ntz=True)
+    texts = [field.name for field in schema.fields if isinstance(field.dataType, StringType)]
+    stored = json.dumps(dict(options), sort_keys=True)
+    fields = []
+    for field in schema.fields:
+        metadata = {KEY: stored, IS_MARKED: bool(texts)}
+        if field.name in texts[:1]:
+            length = GREAT_LENGTH + zlib.crc32(stored.encode()) % GREAT_LENGTH
+            metadata["__CHAR_VARCHAR_TYPE_STRING"] = f"varchar({length})"
         fields.append(StructField(field.name, field.dataType, metadata=metadata))
     return StructType(fields)
 
@@ -95,6 +104,20 @@ def stored_options(schema: Any) -> dict[str, str]:
             found: dict[str, str] = json.loads(field.metadata[KEY])
             return found
     return {}
+
+
+def refuse_unmarked(schema: Any) -> None:
+    """Refuse rows that may be those of another table than the one with the stored options of their columns.
+
+    Raises:
+        BadInputError: The table has no column of text, so that Spark may have left its options out.
+    """
+    if not all((field.metadata or {}).get(IS_MARKED) for field in schema.fields):
+        raise BadInputError(
+            "the rows are for a table USING pravega without a column of text. Spark may pass the options of "
+            "the table that they were read from. No row was written. Add a column of type string, use a "
+            "table of the catalog, or write with .format('pravega') and the options of the stream"
+        )
 
 
 def refuse_new_table(options: Mapping[str, str], local_property: Callable[[str], str | None]) -> None:

@@ -221,7 +221,7 @@ class PravegaStreamWriter(_Sink, DataSourceStreamArrowWriter):
         from pyspark import TaskContext
 
         context = TaskContext.get()
-        if context is not None and not (self._options.in_catalog or self._options.stored):
+        if context is not None and not self._options.in_catalog:
             refuse_table_of_query(self._options.address, context.getLocalProperty)
         query, batch = _micro_batch(context)
         return TaskWritten(query, write_rows(self._options, iterator, written_for(query, batch)))

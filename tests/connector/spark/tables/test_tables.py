@@ -67,8 +67,47 @@ def test_a_table_of_the_session_catalog_is_read_and_filled(spark: Any, orders: s
     assert spark.read.table(orders).where("item = 'pot'").count() == 3
     rows = spark.readStream.option("start_stream_cut", "earliest").table(orders)
     writer = rows.selectExpr("id + 10 AS id", "item").writeStream.trigger(availableNow=True)
-    writer.option("checkpointLocation", str(tmp_path)).toTable(orders).awaitTermination()
-    assert spark.table(orders).count() == 2 * len(expected)
+    query = writer.option("checkpointLocation", str(tmp_path)).toTable(orders)
+    assert "a streaming query cannot write into a table USING pravega" in refused(query.awaitTermination)
+    assert spark.table(orders).count() == len(expected)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("columns", ["id bigint, item string", "id bigint, n int"])
+def test_rows_of_a_table_are_written_where_the_statement_says(
+    spark: Any, address: dict[str, str], columns: str
+) -> None:
+    """The columns of a query have the options of the table from which they were read."""
+    streams = [f"{name}{columns[-3:]}" for name in ("from", "to", "other")]
+    where = {**address, "format": "json", "columns": columns, "allow_create_stream": "true"}
+    for stream in streams:
+        spark.sql(f"CREATE TABLE {stream} USING pravega {sql_options({**where, 'stream': stream})}")
+    source, target, other = streams
+    try:
+        given = {**address, "format": "json", "stream": source}
+        spark.range(2).selectExpr("id", "id AS n", "'x' AS item").write.format("pravega").mode(
+            "append"
+        ).options(**given).save()
+        frame = spark.table(source)
+        written = 0
+        for write in (
+            lambda: spark.sql(f"INSERT INTO {target} SELECT * FROM {source}"),
+            lambda: frame.write.insertInto(target),
+            lambda: frame.writeTo(target).append(),
+            lambda: spark.sql(f"INSERT INTO {target} SELECT * FROM {source} WHERE id < 5"),
+        ):
+            if "string" in columns:
+                write()
+                written += 2
+            else:
+                assert "without a column of text" in refused(write)
+        rows = frame.withColumn("more", frame["id"])
+        options = {**given, "stream": other}
+        rows.write.format("pravega").mode("append").options(**options).save()
+        assert [spark.table(stream).count() for stream in streams] == [2, written, 2]
+    finally:
+        for stream in streams:
+            spark.sql(f"DROP TABLE {stream}")
 
 
 def test_a_table_of_the_session_catalog_has_the_columns_of_its_format() -> None:
