@@ -15,7 +15,7 @@ from typing import Any
 from pravega_lab.client.registry import SchemaRegistry
 from pravega_lab.connector.rows.formats import check_format
 from pravega_lab.connector.rows.registry.registry_rows import REGISTRY
-from pravega_lab.connector.rows.typed_rows import CORRUPT, KEEP, known_metadata
+from pravega_lab.connector.rows.typed_rows import known_metadata
 from pravega_lab.connector.spark.connections import client_of
 from pravega_lab.connector.spark.options import CATALOG_TABLE, COMMAND, PravegaOptions, parse_options
 from pravega_lab.connector.spark.options.declared import BY_NAME
@@ -323,10 +323,8 @@ def _option_of(name: str) -> str:
 
 
 def hidden_columns(description: Description) -> tuple[Column, ...]:
-    """Return the metadata columns that a table does not name. ``_corrupt`` is one if events are kept."""
+    """Return the metadata columns that a table does not name. A query of ``_corrupt`` may set its option."""
     named = {column.name for column in description.columns}
-    if KEEP not in description.options.get("corrupt_rows", ""):
-        named.add(CORRUPT)
     found = known_metadata(description.format)
     return parse_columns(", ".join(f"{name} {kind}" for name, kind in found.items() if name not in named))
 

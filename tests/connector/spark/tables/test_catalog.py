@@ -102,6 +102,10 @@ def test_unreadable_events_are_found_by_their_column_alone(sql: Any, client: Cli
     found = sql(f"SELECT cast(_corrupt AS string) AS text FROM {table} WHERE _corrupt IS NOT NULL")
     assert sorted(row.text for row in found) == ["no row", '{"id": "one"}']
     assert sql(f"SELECT count(_corrupt) FROM {table} WHERE item IS NULL")[0][0] == 2
+    sql(f"ALTER TABLE {table} UNSET TBLPROPERTIES (corrupt_rows)")
+    assert sql(f"SELECT count(_corrupt) FROM {table} WITH (corrupt_rows 'keep')")[0][0] == 2
+    said = refused(lambda: sql(f"SELECT count(_corrupt) FROM {table}"))
+    assert "Add .option('corrupt_rows', 'keep') to fill it" in said
 
 
 def test_a_field_of_a_struct_is_read_alone(sql: Any, shop: str) -> None:
