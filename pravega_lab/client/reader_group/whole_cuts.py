@@ -6,7 +6,7 @@ B4). The stream's history supplies what is missing: the successor of the listed 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -35,38 +35,47 @@ async def whole(
     found = dict(positions)
     listed = await context.ranges(list(found))
     if not is_whole(listed):
-        merged = await _merged(context, found)
-        _fill(found, listed, await context.ranges(merged), dict.fromkeys(merged, SEGMENT_READ))
-    if not is_whole(listed):
-        last = await _last(context, end)
-        _fill(found, listed, await context.ranges(list(last)), last)
+        await _add_read(context, found, listed, await _last(context, end))
     return dict(sorted(found.items()))
 
 
-async def _merged(context: StreamContext, positions: Mapping[int, int]) -> list[int]:
-    """Return the read segments that merge into a successor of ``positions``, near or far, newest first.
+async def _add_read(
+    context: StreamContext, found: dict[int, int], listed: list[SegmentRange], last: Mapping[int, int]
+) -> None:
+    """Add segments that were read: those of ``last``, at which the group stops, and, for the other keys, the
+    newest before a successor that waits for a segment of ``found`` or of ``last``, near or far.
 
-    Every unread segment follows a listed segment. So a predecessor that follows none of them was read.
+    Every unread segment follows a listed segment. So one that follows none was read, or comes after the end.
     """
-    following: dict[int, tuple[int, ...]] = {}
-    ahead = list(positions)
+    ends = await context.ranges(list(last))
+    stops = await begun(context, StreamCut(context.name, dict(last)))
+    unread = await _following(context, found, last)
+    waiting = unread if len(stops) == len(last) else unread | await _following(context, last, last)
+    before = {i for predecessors in waiting.values() for i in predecessors}
+    read = await context.ranges(sorted((before | stops.keys()) - unread.keys() - found.keys(), reverse=True))
+    for segment in [s for s in read if s.segment_id in stops]:
+        found[segment.segment_id] = stops[segment.segment_id]
+        listed.append(segment)
+    for segment in read:
+        if not is_covered(segment, listed) and not any(map(segment.follows, ends)):
+            found[segment.segment_id] = SEGMENT_READ
+            listed.append(segment)
+
+
+async def _following(
+    context: StreamContext, listed: Iterable[int], last: Mapping[int, int]
+) -> dict[int, tuple[int, ...]]:
+    """Return the segments after the listed ones with their predecessors, up to the newest of ``last``."""
+    found: dict[int, tuple[int, ...]] = {}
+    newest = max(last, default=None)
+    ahead = list(listed)
     while ahead:
         for successor in await context.controller.successors(context.name, ahead.pop()):
             segment_id = successor.segment.segment_id
-            if segment_id not in following:
-                following[segment_id] = successor.predecessors
+            if segment_id not in found and (newest is None or segment_id <= newest):
+                found[segment_id] = successor.predecessors
                 ahead.append(segment_id)
-    before = dict.fromkeys(i for predecessors in following.values() for i in predecessors)
-    return sorted((i for i in before if i not in following and i not in positions), reverse=True)
-
-
-def _fill(
-    found: dict[int, int], listed: list[SegmentRange], more: list[SegmentRange], at: Mapping[int, int]
-) -> None:
-    for segment in more:
-        if not is_covered(segment, listed):
-            found[segment.segment_id] = at[segment.segment_id]
-            listed.append(segment)
+    return found
 
 
 async def _last(context: StreamContext, end: StreamCut) -> Mapping[int, int]:

@@ -20,6 +20,7 @@ from pravega_lab.client.reader_group.core.checkpoints import is_silent
 from pravega_lab.client.reader_group.core.state import LAG_MS_MIN, NEW_READER_LAG_MS, Decide, GroupState
 from pravega_lab.client.reader_group.core.timers import CONFIG_WINDOW_MS, Timers
 from pravega_lab.client.reader_group.errors import ReinitializationRequiredError
+from pravega_lab.client.reader_group.values import stream_of
 from pravega_lab.protocol.metadata import reader_group as rg
 from pravega_lab.protocol.metadata.reader_group import RetentionType, SegmentWithRange, Update
 from pravega_lab.protocol.stream_cut import SEGMENT_READ
@@ -151,6 +152,7 @@ class ReaderCore:
         self._lineage = state.lineage
         self._clocks = deque((NEW_READER_LAG_MS,))  # which of these the log says of this reader is not known
         self.given_away: dict[str, None] = {}  # segments that it ceased to hold, and perhaps acquired again
+        self._last: dict[str, None] = {}  # segments read to their end that no other one of the group follows
         self._predecessors: dict[str, tuple[int, ...]] = {}  # of merges in progress, from the controller
         self._free_since_ms: dict[str, int] = {}  # when this reader first saw each unassigned segment
         self._left_until_ms = now_ms  # until then it leaves all unassigned segments to other readers
@@ -339,8 +341,9 @@ class ReaderCore:
         This reader may have passed a checkpoint that is under way before the segment ended. It waits until
         that one is complete.
         """
-        is_asked = self._checkpoint_at_segment_end and bool(self.ended)
-        return is_asked and not self._state.checkpoints.has_ongoing
+        merging = self._state.merging_streams()
+        is_asked = any(s not in self._last or stream_of(s) not in merging for s in self.ended)
+        return self._checkpoint_at_segment_end and is_asked and not self._state.checkpoints.has_ongoing
 
     def _automatic_checkpoint(self, state: GroupState) -> list[Update]:
         if state.checkpoints.has_ongoing:
@@ -405,11 +408,17 @@ class ReaderCore:
             found = yield from self._ask(FindSuccessors(segment))
         # A successor at whose beginning the group stops might wait for a segment that ended without any.
         successors = {s: ids for s, ids in found.predecessors.items() if self._state.end_of(s) != 0}
+        if not successors:
+            self._last[segment] = None
         named = [segment, *successors]
         ranges = {name: found.ranges.get(name, self._state.range_of(name)) for name in named}
 
         def decide(state: GroupState) -> list[Update]:
             if self._is_held_up(state) or segment not in state.assigned[self.reader]:
+                return []
+            # A checkpoint in a merge lists the read half of it. Another successor of that half counts as not
+            # read if the checkpoint lists neither this successor nor what follows it. So a last one is kept.
+            if not successors and stream_of(segment) in state.merging_streams():
                 return []
             return [rg.SegmentCompleted(self.reader, segment, successors, ranges)]
 

@@ -308,6 +308,10 @@ class GroupState:
 
     # merges in progress
 
+    def merging_streams(self) -> set[str]:
+        """Return the streams in which a segment waits for its predecessors."""
+        return {stream_of(name) for name in self.future}
+
     def _merges(self, checkpoint_id: str | None) -> list[tuple[str, Future]]:
         """Return the merges in progress, now and when the checkpoint began."""
         before = {} if checkpoint_id is None else self._future_at.get(checkpoint_id, {})
