@@ -16,7 +16,7 @@ from pravega_lab.client.reader_group.core.state import GroupState
 from pravega_lab.client.reader_group.errors import ReaderGroupNotFoundError
 from pravega_lab.client.reader_group.values import by_stream, stream_of
 from pravega_lab.client.reader_group.whole_cuts import Start, add_start, whole
-from pravega_lab.client.reading.cuts import check_group, group_bounds, head
+from pravega_lab.client.reading.cuts import check_group, group_bounds, head, settled
 from pravega_lab.client.segment_stores import SegmentStores
 from pravega_lab.client.shared_state.revisioned import AsyncRevisionedStream
 from pravega_lab.client.shared_state.synchronizer import AsyncStateSynchronizer
@@ -136,7 +136,8 @@ class GroupAccess:
         """Publish positions to the controller, as a cut of each stream. Return whether it accepted all."""
         config = self.state.config
         cuts = await self.whole_cuts(positions)
-        return all([await self.calls.publish(config, cut) for cut in cuts.values()])
+        at = [await settled(self.stream(stream), cut) for stream, cut in cuts.items()]
+        return all([await self.calls.publish(config, cut) for cut in at])
 
     # cuts and beginnings
 

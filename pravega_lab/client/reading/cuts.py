@@ -291,9 +291,11 @@ async def settled(context: StreamContext, end: StreamCut) -> StreamCut:
     A position in the middle of a scale has them (reader-groups.md B4). A read that ended with them would
     leave out what was read of their successors, and a store refuses to truncate at them. So their successors
     that have not begun take their place: at 0, or as a placeholder, at -1, while one of their predecessors
-    is not read.
+    is not read. A placeholder that was at 0 is at -1, too.
     """
-    return StreamCut(end.scoped_stream, await _settled(context, end.positions))
+    found = await _settled(context, end.positions)
+    unbegun = await _not_begun(context, found, 0)
+    return StreamCut(end.scoped_stream, found | dict.fromkeys(unbegun, SEGMENT_READ))
 
 
 async def _settled(

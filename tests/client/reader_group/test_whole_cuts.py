@@ -11,6 +11,7 @@ import pytest
 
 from pravega_lab.client.reader_group.calls import complete
 from pravega_lab.client.reader_group.opening import reading
+from pravega_lab.client.reader_group.values import full_names
 from pravega_lab.client.reader_group.whole_cuts import Start, add_start, whole
 from pravega_lab.client.reading.cuts import settled, settled_end
 from pravega_lab.client.values import HEAD, TAIL, ScalingPolicy, Successor
@@ -186,9 +187,34 @@ def test_reads_and_groups_end_at_a_cut_in_the_middle_of_a_scale(world: World, is
                 assert await group.create(config), "it has no state"
                 assert not await group.create(config)
                 await group.reset(config=reading(["sim/stream"], retention_type=MANUAL))
+                assert await group._access.publish(full_names("sim/stream", cut.positions))
                 await group.update_retention_stream_cut({"sim/stream": cut})
             await stream.truncate(cut)
             async with stream.read(HEAD, TAIL) as batches:
                 assert [event async for event in batches.events()] == after
+
+    world.loop.run_until_complete(main())
+
+
+def test_a_reset_to_a_checkpoint_at_the_end_reads_nothing_again(world: World) -> None:
+    async def main() -> None:
+        await world.store.start()
+        async with world.client("story") as client, group_of(world, client) as group:
+            stream = await client.create_stream("sim/stream", scaling=ScalingPolicy.fixed(1))
+            await stream.write(["a"], "k")
+            await stream.seal()
+            await group.create(reading(["sim/stream"]))
+            for expected in [[b"a"], []]:
+                async with await group.create_reader("r", checkpoint_at_segment_end=True) as reader:
+                    reads = [await reader.read_next(5.0) for _ in range(5)]
+                    assert [read.event for read in reads if read.event is not None] == expected
+                    assert reads[-1].is_completed
+                    pending = await group.initiate_checkpoint(f"after {expected}")
+                    while await pending.waiting_for():
+                        await reader.read_next()
+                        await asyncio.sleep(1.0)
+                    cuts = (await pending.result()).stream_cuts
+                    assert cuts == await group.last_checkpoint_cuts()
+                await group.reset()
 
     world.loop.run_until_complete(main())
