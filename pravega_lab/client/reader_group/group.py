@@ -150,8 +150,9 @@ class AsyncReaderGroup(ClosedByAsyncWith):
     async def last_checkpoint_cuts(self) -> dict[str, StreamCut] | None:
         """Return the cuts of the last complete checkpoint that was not silent, or None."""
         state = await self.state()
-        last = state.checkpoints.last_positions
-        return await self._access.whole_cuts(last) if last else None
+        if not state.checkpoints.has_last:
+            return None
+        return await self._access.whole_cuts(state.checkpoints.last_positions)
 
     async def unread_bytes(self) -> int:
         """Return the bytes after the last checkpoint, or after the stored offsets."""
