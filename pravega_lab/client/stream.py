@@ -143,10 +143,13 @@ class AsyncStream:
         last = None if end is Edge.TAIL else await cuts.resolve_end(self._context, end)
         return await cuts.segments_between(self._context, first, last)
 
-    async def settled_cut(self, cut: StreamCut, *, latest: bool = False) -> StreamCut:
+    async def settled_cut(
+        self, cut: StreamCut, *, latest: bool = False, read: Collection[int] = ()
+    ) -> StreamCut:
         """Return a cut of the same position that lists no segment next to its successors."""
-        found = cuts.latest_form if latest else cuts.settled_end
-        return await found(self._context, cut)
+        if latest:
+            return await cuts.latest_form(self._context, cut)
+        return await cuts.settled_end(self._context, cut, read)
 
     async def scale(self, seal: Sequence[int], ranges: Sequence[tuple[float, float]]) -> list[SegmentRange]:
         """Replace segments by segments with other key ranges, and return the new segments."""

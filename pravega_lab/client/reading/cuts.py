@@ -5,7 +5,7 @@ Cuts from which a read or a reader group would skip events are refused.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -248,7 +248,7 @@ async def latest_form(context: StreamContext, cut: StreamCut) -> StreamCut:
         for segment, info in (await _infos(context, [s for s, at in positions.items() if at >= 0])).items():
             if info.is_sealed and info.write_offset == positions[segment]:
                 positions[segment] = SEGMENT_READ
-        found = StreamCut(cut.scoped_stream, await _settled(context, positions, waiting, listed))
+        found = StreamCut(cut.scoped_stream, await _settled(context, positions, waiting, listed, latest=True))
         if found == cut:
             return await settled_end(context, cut)
         cut = found
@@ -285,15 +285,23 @@ async def _in_order(
     return await segments_between(context, start, end)
 
 
-async def settled(context: StreamContext, end: StreamCut) -> StreamCut:
+async def settled(context: StreamContext, end: StreamCut, read: Collection[int] = ()) -> StreamCut:
     """Return a cut in which no read segment shares keys with a later one, for an end or a truncation.
 
     A position in the middle of a scale has them (reader-groups.md B4). A read that ended with them would
     leave out what was read of their successors, and a store refuses to truncate at them. So their successors
     that have not begun take their place: at 0, or as a placeholder, at -1, while one of their predecessors
     is not read. A placeholder that was at 0 is at -1, too.
+
+    Args:
+        read: Segments of the cut that are known to be sealed at their offsets. They count as read.
     """
-    found = await _settled(context, end.positions)
+    positions, waiting, segments = dict(end.positions), list[int](), list[SegmentRange]()
+    if read:  # what waits for them is found first: it would count as read
+        segments = await context.ranges(list(positions))
+        waiting = not_begun(positions, segments)
+        positions |= dict.fromkeys([*read, *waiting], SEGMENT_READ)
+    found = await _settled(context, positions, waiting, segments)
     unbegun = await _not_begun(context, found, 0)
     return StreamCut(end.scoped_stream, found | dict.fromkeys(unbegun, SEGMENT_READ))
 
@@ -302,22 +310,25 @@ async def _settled(
     context: StreamContext,
     positions: Mapping[int, int],
     placeholders: Sequence[int] = (),
-    latest: Sequence[SegmentRange] = (),
+    segments: Sequence[SegmentRange] = (),
+    *,
+    latest: bool = False,
 ) -> dict[int, int]:
     """Return the positions of a cut as `settled` does.
 
     Args:
         placeholders: Those that nothing shows any more, because what they waited for is listed as read.
-        latest: All segments of the cut. With them, successors take the place of every read segment.
+        segments: All segments of the cut if there are placeholders.
+        latest: Successors take the place of every read segment.
     """
     found = dict(positions)
     passed, waiting = dict[int, None](), dict.fromkeys(placeholders)  # were read; have to wait
 
     def is_passed(segment: SegmentRange) -> bool:
         """Return whether a segment was read: the cut is after it at some key."""
-        if segment.segment_id in passed or not latest:
+        if segment.segment_id in passed or not segments:
             return segment.segment_id in passed
-        return not is_covered(segment, [s for s in latest if s.segment_id <= segment.segment_id])
+        return not is_covered(segment, [s for s in segments if s.segment_id <= segment.segment_id])
 
     while SEGMENT_READ in found.values():
         listed = await context.ranges(list(found))
@@ -349,9 +360,9 @@ async def _settled(
     return found
 
 
-async def settled_end(context: StreamContext, end: StreamCut) -> StreamCut:
+async def settled_end(context: StreamContext, end: StreamCut, read: Collection[int] = ()) -> StreamCut:
     """Return an ending cut as `settled` does, with 0 for placeholders: nothing is read of them."""
-    found = await settled(context, end)
+    found = await settled(context, end, read)
     unbegun = await _not_begun(context, found.positions, SEGMENT_READ)
     return StreamCut(end.scoped_stream, found.positions | dict.fromkeys(unbegun, 0))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from pravega_lab.client.sync.byte_streams import ByteReader, ByteWriter
@@ -101,18 +101,19 @@ class Stream:
         """Return the ids of all segments between two cuts, ascending, so predecessors come first."""
         return run(self._core.segments_between(start, end))
 
-    def settled_cut(self, cut: StreamCut, *, latest: bool = False) -> StreamCut:
+    def settled_cut(self, cut: StreamCut, *, latest: bool = False, read: Collection[int] = ()) -> StreamCut:
         """Return a cut of the same position that lists no segment next to its successors.
 
         A position in the middle of a scale may list a segment that was read to its end, and a successor that
         was begun. Here the other successors take the place of the segment, at offset 0. For programs that
         read segment by segment. With ``latest``, the successors of a segment that ends at the cut take its
-        place in any case. Of two cuts of one position this form never lies before the other.
+        place in any case. Of two cuts of one position this form never lies before the other. ``read`` names
+        segments of the cut that are known to be sealed at their offsets: they count as read.
 
         Raises:
             SegmentNotFoundError: The stream never had a segment of the cut.
         """
-        return run(self._core.settled_cut(cut, latest=latest))
+        return run(self._core.settled_cut(cut, latest=latest, read=read))
 
     def scale(self, seal: Sequence[int], ranges: Sequence[tuple[float, float]]) -> list[SegmentRange]:
         """Replace active segments by new ones, and return the new ones when they are active.

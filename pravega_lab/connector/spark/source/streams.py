@@ -98,10 +98,10 @@ class StreamView:
 
         The controller finds nothing after a segment that was read, and -1 would be its length.
         """
-        read = {segment: -1 if at == self._lengths.get(segment) else at for segment, at in cut.items()}
-        if -1 not in read.values():
-            return read
-        found = stream_of(self._cluster, self.name).settled_cut(StreamCut(self.name, read))
+        read = [segment for segment, at in cut.items() if at == self._lengths.get(segment)]
+        if not read and -1 not in cut.values():
+            return dict(cut)
+        found = stream_of(self._cluster, self.name).settled_cut(StreamCut(self.name, dict(cut)), read=read)
         return self.whole(found.positions)
 
     def _check(self, cut: StreamCut) -> None:
