@@ -15,6 +15,7 @@ from pravega_lab.client.reading.event_source import SegmentSource
 from pravega_lab.client.reading.lineage import without_placeholders
 from pravega_lab.client.segment_stores import Connections
 from pravega_lab.protocol.names import SegmentRange
+from pravega_lab.protocol.stream_cut import SEGMENT_READ
 
 if TYPE_CHECKING:
     from pravega_lab.client.values import Bound
@@ -38,16 +39,21 @@ class SingleSegments:
         begins = without_placeholders(cut.positions, ranges)
         return {segment: begins[segment.segment_id] for segment in ranges if segment.segment_id in begins}
 
-    async def between(self, start: Bound, end: Bound) -> list[SegmentRange]:
-        """Return all segments between two bounds, both included, by ascending id."""
-        first = await cuts.resolve_start(self._context, start)
-        last = await cuts.resolve_end(self._context, end)
-        ids = await cuts.segments_between(self._context, first, last)
-        return await self._context.ranges(sorted({*ids, *first.positions}))
+    async def between(self, start: Bound, end: Bound) -> dict[SegmentRange, tuple[int, int]]:
+        """Return where reading begins and ends in all segments between two bounds, by ascending id.
 
-    async def ends(self, end: Bound) -> dict[int, int]:
-        """Return the offset in bytes at which each segment of a bound ends; -1: at its own end."""
-        return dict((await cuts.resolve_end(self._context, end)).positions)
+        -1 is the end of a segment.
+
+        Raises:
+            BadInputError: A cut is of another stream, or the end lies before the start.
+        """
+        first = await cuts.resolve_start(self._context, start)
+        begins = await cuts.begun(self._context, first)
+        last = await cuts.resolve_end(self._context, end)
+        last, between = await cuts.bounds_between(self._context, first, begins, last)
+        ranges = await self._context.ranges(sorted({*begins, *between}))
+        ends = last.positions
+        return {s: (begins.get(s.segment_id, 0), ends.get(s.segment_id, SEGMENT_READ)) for s in ranges}
 
     async def successors(self, segment_id: int) -> list[SegmentRange]:
         """Return the successors of a segment; none while it is active, or at the end of a sealed stream."""

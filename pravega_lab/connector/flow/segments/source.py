@@ -43,7 +43,6 @@ from pravega_lab.engine.flow.source.sources import (
     SplitEnumerator,
     SplitEnumeratorContext,
 )
-from pravega_lab.portable.waiting import gather
 from pravega_lab.protocol.names import SegmentRange
 from pravega_lab.protocol.stream_cut import SEGMENT_READ, StreamCut
 
@@ -303,15 +302,17 @@ async def initial_splits(
     segments: SingleSegments, stream: str, start: StreamCut | Edge, end: StreamCut | Edge | None
 ) -> Splits:
     """Return where reading begins: the segments of ``start``, and those up to ``end`` if there is one."""
+    if end is not None:
+        between = await segments.between(start, end)
+        splits = [
+            split_of(stream, s, begin, None if stop == SEGMENT_READ else stop)
+            for s, (begin, stop) in between.items()
+        ]
+        return [split for split in splits if not split.is_read and split.offset != split.end]
     begins = await segments.positions(start)
-    if end is None:
-        followed = [await segments.successors(s.segment_id) for s in begins if begins[s] == SEGMENT_READ]
-        fresh = {s: 0 for found in followed for s in found if not _is_behind(s, begins)}
-        return [split_of(stream, s, at) for s, at in {**begins, **fresh}.items() if at != SEGMENT_READ]
-    ends, between = await gather(segments.ends(end), segments.between(start, end))
-    stops = {segment: at for segment, at in ends.items() if at != SEGMENT_READ}
-    found = [split_of(stream, s, begins.get(s, 0), stops.get(s.segment_id)) for s in between]
-    return [split for split in found if not split.is_read and split.offset != split.end]
+    followed = [await segments.successors(s.segment_id) for s in begins if begins[s] == SEGMENT_READ]
+    fresh = {s: 0 for found in followed for s in found if not _is_behind(s, begins)}
+    return [split_of(stream, s, at) for s, at in {**begins, **fresh}.items() if at != SEGMENT_READ]
 
 
 def _is_behind(segment: SegmentRange, listed: Iterable[SegmentRange]) -> bool:
