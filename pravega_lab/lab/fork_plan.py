@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from pravega_lab.client import Stream
-from pravega_lab.client.reading.lineage import without_placeholders
+from pravega_lab.client.reading.cuts import is_after
 from pravega_lab.errors import BadInputError, NotFoundError
+from pravega_lab.protocol.key_set import not_begun
 from pravega_lab.protocol.names import SegmentRange, epoch_of, short_name
 from pravega_lab.protocol.stream_cut import SEGMENT_READ, StreamCut
 
@@ -59,16 +60,17 @@ def plan(stream: Stream, cut: StreamCut) -> Plan:
         BadInputError: The cut is of an earlier stream with this name.
     """
     listed = _ranges(stream, cut)
-    cut = StreamCut(cut.scoped_stream, without_placeholders(cut.positions, listed))
+    waiting = not_begun(cut.positions, listed)
+    known = [segment for segment in listed if segment.segment_id not in waiting]
+    cut = StreamCut(cut.scoped_stream, {s.segment_id: cut.positions[s.segment_id] for s in known})
     made = Plan(stream, cut, stream.tail())
     last = max(epoch_of(segment) for segment in made.tail.positions)
     first, segments = _first_epoch(stream, cut)
-    at_cut = {segment.segment_id for segment in segments}
     for epoch in range(first, last + 1):
         following = stream.epoch_segments(epoch + 1) if epoch < last else []
         kept = {segment.segment_id for segment in following}
-        ending = [s.segment_id for s in segments if s.segment_id not in kept]
-        pieces = (_piece(made, segment_id, at_cut) for segment_id in ending)
+        ending = [s for s in segments if s.segment_id not in kept and is_after(s, listed, known)]
+        pieces = (_piece(made, s.segment_id) for s in ending)
         made.epochs.append(Epoch(tuple(segments), tuple(p for p in pieces if p is not None)))
         segments = following
     while len(made.epochs) > 1 and not made.epochs[0].pieces:
@@ -110,9 +112,9 @@ def _first_epoch(stream: Stream, cut: StreamCut) -> tuple[int, list[SegmentRange
         epoch -= 1
 
 
-def _piece(made: Plan, segment_id: int, at_cut: set[int]) -> Piece | None:
-    """Return what to copy of a segment, None if all of it lies before the cut or nothing is left."""
-    start = made.cut.positions.get(segment_id, SEGMENT_READ if segment_id in at_cut else 0)
+def _piece(made: Plan, segment_id: int) -> Piece | None:
+    """Return what to copy of a segment, None if it is read at the cut or nothing is left."""
+    start = made.cut.positions.get(segment_id, 0)
     if start == SEGMENT_READ:
         return None
     try:

@@ -79,7 +79,7 @@ async def segments_between(context: StreamContext, start: StreamCut, end: Stream
     if end is not None:
         unread = [s for s, offset in end.positions.items() if offset >= 0] if listed else []
         for segment in await context.ranges(unread):
-            if not _is_after(segment, listed, known):
+            if not is_after(segment, listed, known):
                 raise BadInputError(
                     f"the end {end} lies before the start {start} (segment {segment.segment_id})"
                 )
@@ -95,7 +95,7 @@ async def segments_between(context: StreamContext, start: StreamCut, end: Stream
         ) from error
     if not listed:
         return found
-    return [s.segment_id for s in await context.ranges(found) if _is_after(s, listed, known)]
+    return [s.segment_id for s in await context.ranges(found) if is_after(s, listed, known)]
 
 
 async def begun(context: StreamContext, start: StreamCut) -> dict[int, int]:
@@ -107,7 +107,7 @@ async def begun(context: StreamContext, start: StreamCut) -> dict[int, int]:
     return found
 
 
-def _is_after(segment: SegmentRange, listed: Sequence[SegmentRange], known: Sequence[SegmentRange]) -> bool:
+def is_after(segment: SegmentRange, listed: Sequence[SegmentRange], known: Sequence[SegmentRange]) -> bool:
     """Return whether no event of a segment lies before a cut that lists these segments.
 
     ``known`` is ``listed`` without placeholders. A segment older than a placeholder is unread if the cut has
