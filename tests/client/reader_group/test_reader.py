@@ -538,6 +538,20 @@ def test_a_reader_that_skips_a_part_of_the_log_knows_whether_it_was_replaced(is_
         assert len(first.events) == 20
 
 
+def test_a_reader_knows_itself_also_by_the_clock_that_a_dead_one_of_its_name_wrote_late() -> None:
+    """The state keeps that clock. A part of the log was skipped, so that nothing else tells it who it is."""
+    box = Box(2, config())
+    read_all(Member(box, "r1"), rounds=3)
+    box.write(go_offline("r1", {}))
+    box.log.append(rg.UpdateDistanceToTail("r1", box.now_ms, {}))
+    second = Member(box, "r1")
+    box.log.append(box.state().to_compact())
+    second._state, second._seen = None, len(box.log) - 1
+    box.now_ms += 1_000
+    read_all(second, rounds=30)
+    assert len(second.core.held) == 2
+
+
 def test_a_reset_is_noticed_also_when_a_reader_of_that_name_is_back() -> None:
     box = Box(2, config())
     first = Member(box, "r1")

@@ -150,7 +150,8 @@ class ReaderCore:
         self._generation = state.config.generation
         self._departures = state.departures.get(reader, 0)
         self._lineage = state.lineage
-        self._clocks = deque((NEW_READER_LAG_MS,))  # which of these the log says of this reader is not known
+        clock_ms = state.distance_to_tail_ms.get(reader, NEW_READER_LAG_MS)
+        self._clocks = deque((clock_ms,))  # which of these the log says of this reader is not known
         self.given_away: dict[str, None] = {}  # segments that it ceased to hold, and perhaps acquired again
         self._last: dict[str, None] = {}  # segments read to their end that no other one of the group follows
         self._predecessors: dict[str, tuple[int, ...]] = {}  # of merges in progress, from the controller
