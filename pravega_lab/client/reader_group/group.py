@@ -150,7 +150,7 @@ class AsyncReaderGroup(ClosedByAsyncWith):
     async def last_checkpoint_cuts(self) -> dict[str, StreamCut] | None:
         """Return the cuts of the last complete checkpoint that was not silent, or None."""
         state = await self.state()
-        if not state.checkpoints.has_last:
+        if not state.has_last_checkpoint:
             return None
         return await self._access.whole_cuts(state.checkpoints.last_positions)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -128,6 +130,14 @@ def test_a_reader_that_goes_has_reported() -> None:
     state.apply(rg.RemoveReader("r2", {B: 24}))
     assert state.checkpoints.last_positions == {A: 40, B: 24}
     assert list(state.distance_to_tail_ms) == ["r1"], "nothing of it is left"
+
+
+def test_only_after_the_end_a_checkpoint_has_no_positions() -> None:
+    """Clients before 0.10 did not write whether the last checkpoint is published, also if there is none."""
+    unpublished = replace(fold([INIT]).to_compact(), checkpoint_state=rg.CheckpointState())
+    assert not fold([unpublished]).has_last_checkpoint
+    assert fold([replace(unpublished, unassigned_segments={})]).has_last_checkpoint
+    assert not fold([INIT]).has_last_checkpoint
 
 
 def test_a_checkpoint_without_readers_is_complete_but_no_reset_starts_from_it() -> None:

@@ -67,11 +67,6 @@ class Checkpoints:
         return next((name for name in self.begun if reader in self._waiting.get(name, ())), None)
 
     @property
-    def has_last(self) -> bool:
-        """Return whether a checkpoint that was not silent is complete. It has no positions after the end."""
-        return bool(self.last_positions) or not self.is_last_published
-
-    @property
     def has_ongoing(self) -> bool:
         """Return whether a checkpoint waits for a reader."""
         return bool(self._waiting)

@@ -154,6 +154,15 @@ class GroupState:
         """Return whether everything is read and no segment is to come."""
         return not self.future and not self.unassigned and not any(self.assigned.values())
 
+    @property
+    def has_last_checkpoint(self) -> bool:
+        """Return whether a checkpoint that was not silent is complete. One after the end has no positions.
+
+        Nothing else is unpublished then, except what clients before 0.10 wrote, whose states do not say it.
+        """
+        checkpoints = self.checkpoints
+        return bool(checkpoints.last_positions) or (self.is_end_of_data and not checkpoints.is_last_published)
+
     def ended(self) -> list[str]:
         """Return the held segments that their readers reported as read to the end.
 
