@@ -146,9 +146,14 @@ def check_disk() -> Iterator[Finding]:
         yield Finding("disk", "ok", found)
 
 
+def find_browser() -> str | None:
+    """Return the path of the browser for the tests, or None where there is none."""
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
 def check_browser() -> Iterator[Finding]:
     """Check that there is a browser for the tests."""
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    path = find_browser()
     remedy = "only the browser tests need it: apt-get install chromium-headless-shell"
     if path is None:
         yield Finding("chromium", "note", "not found", remedy)

@@ -15,7 +15,8 @@ import pytest
 from playwright.sync_api import Error as PlaywrightError
 from playwright.sync_api import Page
 
-from tests.browser.lab import ROOT, chromium, jupyter_lab, open_notebook, write_notebook
+from pravega_lab.terminal.doctor import find_browser
+from tests.browser.lab import ROOT, jupyter_lab, open_notebook, write_notebook
 from tests.browser.page import Errors
 
 HERE = Path(__file__).parent
@@ -55,7 +56,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    path = chromium()
+    path = find_browser()
     if path is None:
         why = "VIEWS NOT TESTED: no Chromium on this machine; `make system` (as root on Debian) installs it"
         print(why, file=sys.stderr)

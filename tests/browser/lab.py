@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -19,19 +18,12 @@ from urllib.request import urlopen
 
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
-from pravega_lab.terminal.doctor import BROWSERS
-
 ROOT = Path(__file__).resolve().parents[2]
 ARTIFACTS = ROOT / "tests/artifacts"  # screenshots to look at; CI keeps them
 TOKEN = "browser-test"
 START_S = 60
 RUN_S = 60
 NO_NEWS = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}}
-
-
-def chromium() -> str | None:
-    """The browser's path, or None where there is none."""
-    return next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
 def free_port() -> int:

@@ -30,11 +30,11 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tests.browser.lab import (  # noqa: E402 - a script finds the package by the line above
+from pravega_lab.terminal.doctor import find_browser  # noqa: E402 - a script finds it by the line above
+from tests.browser.lab import (  # noqa: E402
     KERNEL_IDLE,
     RUN_S,
     TOKEN,
-    chromium,
     run_all,
     screenshot,
     serving,
@@ -229,7 +229,7 @@ def open_all(home: Path, prefix: Path, only: str) -> int:
     failed, found = 0, tutorials(home, only)
     with started(home, prefix) as (address, pid), sync_playwright() as playwright:
         memory = Memory(pid)
-        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"])
         check_layout(browser, address)
         for notebook in found:
             memory.take_peak()
@@ -283,7 +283,7 @@ def main() -> int:
 
 def open_offline(folder: Path, only: str) -> int:
     """Run the tutorials in a process without network; its exit code."""
-    if chromium() is None:
+    if find_browser() is None:
         print("SKIPPED: a Binder's tutorials (no Chromium; `make system` installs it)", flush=True)
         return 0
     again = [sys.executable, __file__, "--built", str(folder), "--only", only]
