@@ -296,14 +296,26 @@ async def settled(context: StreamContext, end: StreamCut, read: Collection[int] 
     Args:
         read: Segments of the cut that are known to be sealed at their offsets. They count as read.
     """
+    return await _settled_with(context, end, read, SEGMENT_READ)
+
+
+async def settled_end(context: StreamContext, end: StreamCut, read: Collection[int] = ()) -> StreamCut:
+    """Return an ending cut as `settled` does, with 0 for placeholders: nothing is read of them."""
+    return await _settled_with(context, end, read, 0)
+
+
+async def _settled_with(
+    context: StreamContext, end: StreamCut, read: Collection[int], placeholder: int
+) -> StreamCut:
+    """Return a cut as `settled` does, whose placeholders are at this offset, -1 or 0."""
     positions, waiting, segments = dict(end.positions), list[int](), list[SegmentRange]()
     if read:  # what waits for them is found first: it would count as read
         segments = await context.ranges(list(positions))
         waiting = not_begun(positions, segments)
         positions |= dict.fromkeys([*read, *waiting], SEGMENT_READ)
     found = await _settled(context, positions, waiting, segments)
-    unbegun = await _not_begun(context, found, 0)
-    return StreamCut(end.scoped_stream, found | dict.fromkeys(unbegun, SEGMENT_READ))
+    unbegun = await _not_begun(context, found, SEGMENT_READ if placeholder == 0 else 0)
+    return StreamCut(end.scoped_stream, found | dict.fromkeys(unbegun, placeholder))
 
 
 async def _settled(
@@ -358,13 +370,6 @@ async def _settled(
         if found == before:
             break
     return found
-
-
-async def settled_end(context: StreamContext, end: StreamCut, read: Collection[int] = ()) -> StreamCut:
-    """Return an ending cut as `settled` does, with 0 for placeholders: nothing is read of them."""
-    found = await settled(context, end, read)
-    unbegun = await _not_begun(context, found.positions, SEGMENT_READ)
-    return StreamCut(end.scoped_stream, found.positions | dict.fromkeys(unbegun, 0))
 
 
 async def _not_begun(context: StreamContext, positions: Mapping[int, int], offset: int) -> list[int]:
